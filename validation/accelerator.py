@@ -303,7 +303,7 @@ def _training() -> Iterable[Row]:
                 note=f"device computed {point['utilisation']:.0%} of the time",
             )
         yield _harness(study)
-        yield from _possible(study["network"], {data: point["samples_per_second"] for data, point in rates.items()})
+        yield from _possible(study["network"], rates)
 
 
 def _harness(study: dict[str, Any]) -> Row:
@@ -318,8 +318,12 @@ def _harness(study: dict[str, Any]) -> Row:
     )
 
 
-def _possible(network: str, rates: dict[str, float]) -> Iterable[Row]:
-    """From memory beside samples that are made on the device; from disk beside the slower of that and of a plain reader in C on the same files."""
+def _possible(network: str, points: dict[str, Any]) -> Iterable[Row]:
+    """From memory beside samples that are made on the device; from disk beside the slower of that and of a plain reader in C on the same files.
+
+    The interval is that of our own repetitions.
+    """
+    rates = {data: point["samples_per_second"] for data, point in points.items()}
     beside = next(row for row in table("beside.json")["rows"] if row["network"] == network)
     in_c = [rate / beside["sample_bytes"] for rate in table("disk.json")["bytes_per_second"][network]]
     possible = min(rates["synthetic"], statistics.median(in_c))
@@ -328,15 +332,16 @@ def _possible(network: str, rates: dict[str, float]) -> Iterable[Row]:
         for data in ("memory", "disk")
     }
     limits = {
-        "memory": (rates["memory"], rates["synthetic"], FROM_MEMORY),
-        "disk": (rates["tiers"], possible, FROM_DISK),
+        "memory": ("memory", rates["synthetic"], FROM_MEMORY),
+        "disk": ("tiers", possible, FROM_DISK),
     }
     evenly = statistics.median(in_c) < NEARLY_EQUAL * rates["synthetic"] < NEARLY_EQUAL**2 * statistics.median(in_c)
-    for data, (ours, limit, goal) in limits.items():
+    for data, (source, limit, goal) in limits.items():
+        ours, (low, high) = rates[source], points[source]["interval"]
         yield Row(
             "accelerator",
             f"training {network} from {data}: share of what is possible",
-            f"{ours / limit:.3f} of {limit:.1f} samples/s",
+            f"{ours / limit:.3f} ({low / limit:.3f}–{high / limit:.3f}) of {limit:.1f} samples/s",
             f"≥ {goal}",
             ours / limit >= goal,
             f"torch's DataLoader, {WORKERS} workers: {statistics.median(torch[data]):.1f} (n = {len(torch[data])})"

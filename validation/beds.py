@@ -273,8 +273,17 @@ def _intervals(here: Sequence[Asked]) -> list[Row]:
     wide = widths[int(0.9 * (len(widths) - 1))]
     return [
         Row("beds", "90 % intervals at unseen cache rates that hold", f"{held:.0f} %, n={len(here)}", "80–97 %", None if len(here) < _MANY else bool(80 <= held <= 97)),
-        Row("beds", "their width, high over low", f"median {median(widths):.2f}, 90 % below {wide:.2f}, widest {widths[-1]:.2f}", "≤ 1.4", wide <= 1.4),
+        Row("beds", "their width, high over low", f"median {median(widths):.2f}, 90 % below {wide:.2f}, widest {widths[-1]:.2f}", "≤ 1.4", wide <= 1.4, widths_by_bed(here)),
     ]  # fmt: skip
+
+
+def widths_by_bed(here: Sequence[Asked]) -> str:
+    by_bed: dict[str, list[float]] = {}
+    for asked in here:
+        by_bed.setdefault(asked.bed, []).append(asked.width)
+    return "by bed: " + ", ".join(
+        f"{bed} {median(widths):.2f}, widest {max(widths):.2f}" for bed, widths in by_bed.items()
+    )
 
 
 def _told(here: Sequence[Asked]) -> Row:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tierscope.analysis.analysis import Analysis
-from tierscope.analysis.breakdown import SweepPoint
+from tierscope.analysis.breakdown import EpochPoint, SweepPoint
 from tierscope.commands.calibrate import cases_of
 from tierscope.predict import spread
 from tierscope.predict.calibrate import Calibration, calibrate
@@ -48,6 +48,7 @@ class Compared:
     low: float
     high: float
     leader_right: bool | None  # None: the two largest are too close to call
+    lead: str = ""  # of the largest class over the next one, as measured: of the medians, and of single epochs
     late: float = 0.0  # percent that this machine's lateness may add to what was measured
 
     @property
@@ -111,7 +112,22 @@ def compare(measured: tuple[str, Analysis], calibration: Calibration) -> list[Co
     assert analysis.study is not None
     points = list(sweep.points(analysis.study))
     by_sweep = {tuple(point.sweep.values()): point for point in analysis.breakdown.summary}
-    return [_point(point.study, by_sweep[tuple(point.sweep.values())], calibration) for point in points]
+    compared = [_point(point.study, by_sweep[tuple(point.sweep.values())], calibration) for point in points]
+    leads = [lead_of(by_sweep[tuple(point.sweep.values())], analysis.breakdown.points) for point in points]
+    return [replace(point, lead=lead) for point, lead in zip(compared, leads, strict=True)]
+
+
+def lead_of(point: SweepPoint, epochs: Sequence[EpochPoint]) -> str:
+    first, second = sorted(point.classes, key=lambda name: -point.classes[name])[:2]
+    ratios = [
+        epoch.classes[first] / epoch.classes[second]
+        for epoch in epochs
+        if epoch.sweep == point.sweep and epoch.classes.get(second) and (epoch.epoch > 1 or len(epochs) == 1)
+    ]
+    if not ratios or not point.classes[second]:
+        return ""
+    lead = point.classes[first] / point.classes[second]
+    return f"{first} over {second} {lead:.2f} ×, {min(ratios):.2f}–{max(ratios):.2f} in {len(ratios)} epochs"
 
 
 def _point(study: Study, measured: SweepPoint, calibration: Calibration) -> Compared:
@@ -164,5 +180,7 @@ def _overall(compared: Sequence[Compared], few: bool) -> list[Row]:
 
 
 def _wrong(clear: Sequence[Compared]) -> str:
-    places = [point.where for point in clear if not point.leader_right]
+    places = [
+        f"{point.where} ({point.lead})" if point.lead else point.where for point in clear if not point.leader_right
+    ]
     return f"wrong: {'; '.join(places[:5])}" if places else ""

@@ -30,7 +30,8 @@ from tierscope.predict.measured_table import (
     Row as Cells,
 )
 from tierscope.predict.table_fit import CLIENT
-from tierscope.predict.table_points import PredictedFigure, points_of, predict_points
+from tierscope.predict.table_intervals import PredictedFigure, predict_points
+from tierscope.predict.table_points import points_of
 from tierscope.predict.tables import calibrate_table
 from tierscope.spec.load import Loaded, load, parse_study
 from tierscope.spec.study import Study
@@ -191,8 +192,8 @@ def _unidentified(figures: Sequence[PredictedFigure]) -> Row:
     value = f"{len(bounded)} of {len(figures)}, {held} within their bounds"
     far = [figure for figure in plain if abs(figure.error) > POINTS / 100]
     note = (
-        "what storage gives beyond the smaller numbers is unknown; bounds miss where steps were fitted as longer by chance and AU falls less: "
-        "a single number of accelerators does not tell that from a constant cost"
+        "what storage gives beyond the smaller numbers is unknown, and a single number of accelerators does not tell steps that are longer by chance from a constant cost: "
+        "bounds contain both"
     )
     return Row(
         "public",
@@ -249,7 +250,7 @@ def _au_at(
 ) -> tuple[PredictedFigure, str]:
     known = calibrate_table(MeasuredTable(name, tuple(smaller)), Loaded(study), Silent())
     points = points_of(MeasuredTable(name, (largest,)), study)
-    (predicted,) = predict_points(points, known.known.system, known.known.measured)
+    (predicted,) = predict_points(points, known.known.system, known.known)
     keys = ", ".join(f"{path.rpartition('.')[2]} {_short(path, value)}" for path, value in known.fitted.values.items())
     return predicted, keys
 

@@ -36,7 +36,7 @@ from validation.bed_runs import (
     missing,
     tierscope_words,
 )
-from validation.beds import Asked, regret_of
+from validation.beds import Asked, regret_of, widths_by_bed
 from validation.measuring import median, scratch
 from validation.table import Row
 
@@ -206,5 +206,5 @@ def _intervals(here: Sequence[Asked]) -> list[Row]:
     met = None if len(here) < _MANY else held >= 80 and (held <= 97 or len(here) < _ENOUGH)
     return [
         Row(SECTION, "90 % intervals at unseen cache rates that hold", f"{held:.0f} %, n={len(here)}", "80–97 %", met),
-        Row(SECTION, "their width, high over low", f"median {median(widths):.2f}, widest {widths[-1]:.2f}", "≤ 1.4", widths[-1] <= 1.4, known=_HASHED),
+        Row(SECTION, "their width, high over low", f"median {median(widths):.2f}, widest {widths[-1]:.2f}", "≤ 1.4", widths[-1] <= 1.4, widths_by_bed(here), _HASHED),
     ]  # fmt: skip

@@ -110,7 +110,7 @@ class TestAnotherCrowd:
     def test_bounds_reach_to_a_limit_of_every_rank(self) -> None:
         """Four times the ranks get four times as much, if what was fitted as a server's rate is a limit of each of them; draws need not go so far."""
         system = self.either()
-        close = tuple(draw for draw in system.draws if draw["tiers.gfs.bandwidth"] < 1.5e5)
+        close = tuple(draw for draw in system.draws if (draw["tiers.gfs.bandwidth"] or 0.0) < 1.5e5)
         found = self.on(replace(system, draws=close * 4), 16)
         assert found.unidentified
         assert found.low_seconds < 0.3 * found.io_seconds

@@ -174,8 +174,24 @@ def test_other_mistakes_get_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     ):
         assert run("validate", *arguments, "--quiet") == 2
         assert words in one_line(capsys)
-    assert run("calibrate", path, "--study", study, "--for", "demo", "--quiet") == 2
-    assert "--for cannot be combined with a table and --study" in one_line(capsys)
+
+
+def test_a_table_tells_what_to_measure_for_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, wanted, path = (
+        tmp_path / "study.yaml",
+        tmp_path / "wanted.yaml",
+        table(tmp_path, "ranks,au_percent\n1,100\n4,100\n"),
+    )
+    study.write_text(STUDY)
+    wanted.write_text(STUDY + "  nodes: 1\nsweep: {ranks_per_node: [4, 64]}\n")
+    assert run("calibrate", path, "--study", study, "--for", wanted, "--quiet", "--json") == 0
+    settling = json.loads(capsys.readouterr().out)["settling"]
+    assert (settling["asked"], settling["open"]) == (2, 1)
+    assert [point["sweep"] for point in settling["measure"]] == [{"ranks_per_node": 64}]
+    assert run("calibrate", path, "--study", study, "--for", wanted, "--quiet") == 0
+    assert f"• tierscope run {wanted} --set ranks_per_node=64" in capsys.readouterr().out.replace("\n", "")
+    assert run("calibrate", path, "--study", study, "--for", "no-such-study.yaml", "--quiet") == 2
+    assert "no-such-study.yaml" in one_line(capsys)
 
 
 def test_runs_without_training_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -355,7 +371,9 @@ def test_more_than_storage_was_seen_to_give_is_bounds(tmp_path: Path, capsys: py
     Console(width=200).print(PredictedTableView("later", (figure,)))
     text = capsys.readouterr().out
     assert "Not identified, 1 of 1 row: gfs.node_bandwidth is only known to be at least" in text
-    assert "at most " in text
+    (row,) = (line for line in text.splitlines() if " AU " in line)
+    assert "not identified" in row  # no plain number, and no error of one
+    assert "points" not in row
     assert predicted_json("table_validation", (figure,))["rows"][0]["unidentified"] == list(figure.unidentified)
 
 
@@ -400,7 +418,7 @@ def test_no_table_of_few_ranks_says_that_storage_feeds_many() -> None:
     low, high = fed.tried[4].interval(AU)
     assert high - low < 0.05  # as many as were measured: no bounds
     low, high = fed.tried[8].interval(AU)
-    assert 0.45 < low < 0.65  # eight ranks at what four were seen to get
+    assert 0.4 < low < 0.65  # eight ranks at what four were seen to get, less what the model is off
     assert high > 0.9
 
 

@@ -293,6 +293,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "3 of 5 rows can be used as a system" in capsys.readouterr().out
 
 
+def test_benchmarks_tell_what_to_measure_for_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bound on what storage serves does not settle a study that asks for more."""
+    study = tmp_path / "small.yaml"
+    study.write_text(STUDY)
+    assert run("probe", "--from", FILES / "ior.txt", "--for", study, "--json") == 0
+    settling = json.loads(capsys.readouterr().out)["settling"]
+    assert settling["asked"] == 1
+    assert run("probe", "--from", FILES / "ior.txt", "--for", study) == 0
+    said = "every point is identified" if not settling["open"] else "not identified: 1 of 1 point"
+    assert said in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -301,7 +313,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (("--from", "{files}/no-such"), "cannot be read"),
         (("--from", "{files}"), "cannot be read"),
         (("--from", "{files}/ior.txt", "--tier", "gfs=/tmp"), "cannot be combined with --from; remove one of them"),
-        (("--from", "{files}/ior.txt", "--for", "demo"), "--for demo: cannot be combined with --from"),
+        (("--from", "{files}/io500.csv", "--for", "demo"), "--for is about one system; choose one with --row"),
+        (("--from", "{files}/ior.txt", "--for", "no-such"), "no-such"),
         (("--from", "{files}/ior.txt", "--row", "3"), "is not a table; remove --row"),
         (("--from", "{files}/io500.csv", "-o", "{tmp}/system.yaml"), "--row"),
         (("--from", "{files}/io500.csv", "{files}/ior.txt"), "a table of systems cannot be combined with other files"),

@@ -176,8 +176,8 @@ def test_figures_are_a_mapping(figures: str) -> None:
         ("draws:\n- {}", "box.yaml:16: draws[0] must map keys to values, e.g. "),
         ("draws:\n-", "box.yaml:16: draws[0] must map keys to values, e.g. "),
         ("draws:\n- {tiers.lfs.read_op: 1}", "box.yaml:16: draws[0].tiers.lfs.read_op: is not a number of this system; did you mean tiers.lfs.read_ops?"),
-        ("draws:\n- {nodes: 1}", "box.yaml:16: draws[0].nodes: only fitted figures can be drawn; add figures.nodes as fitted"),
-        ("draws:\n- {tiers.lfs.latency: 1}", "box.yaml:16: draws[0].tiers.lfs.latency: only fitted figures can be drawn"),
+        ("draws:\n- {nodes: 1}", "box.yaml:16: draws[0].nodes: only figures that are fitted or assumed can be drawn; add figures.nodes as fitted"),
+        ("draws:\n- {tiers.lfs.latency: 1}", "box.yaml:16: draws[0].tiers.lfs.latency: only figures that are fitted or assumed can be drawn"),
         ("draws:\n- {tiers.lfs.read_ops: }", "box.yaml:16: draws[0].tiers.lfs.read_ops has no value; add one or remove the draw"),
         ("draws:\n- {tiers.lfs.read_ops: few}", "box.yaml:16: draws[0].tiers.lfs.read_ops = few; is not a number"),
         ("draws:\n- {tiers.lfs.read_ops: 0}", "box.yaml:16: draws[0].tiers.lfs.read_ops = 0; must be at least"),
@@ -218,6 +218,27 @@ def test_what_was_changed_since_stays_changed() -> None:
     assert (first.tiers[0].read_ops, second.tiers[0].read_ops) == (950, 1200)  # 5 % less, 20 % more
     without = replace(known.system, tiers=(replace(near, read_ops=None), *others))
     assert drawn_systems(without, known)[0].tiers[0].read_ops is None
+
+
+def test_what_was_assumed_and_is_set_by_hand_is_known() -> None:
+    known = replace(parsed(SYSTEM), draws=())
+    near, far = known.system.tiers
+    set_by_hand = replace(known.system, tiers=(near, replace(far, bandwidth=5e8)))
+    assert {system.tiers[1].bandwidth for system in drawn_systems(set_by_hand, known)} == {5e8}
+    assert len({system.tiers[1].bandwidth for system in drawn_systems(known.system, known)}) > 1
+
+
+def test_some_draws_may_have_a_limit_that_the_system_has_not() -> None:
+    """Another fit, about as good, has one in the place of something else."""
+    text = edited("95/s", "95/s\n  tiers.gfs.node_bandwidth: 3 GB/s", SYSTEM)
+    text = edited("120/s", "120/s\n  tiers.gfs.node_bandwidth: null", text)
+    known = parsed(text)
+    assert parsed(dump_system(known)) == known
+    limited, free = drawn_systems(known.system, known)
+    assert (limited.tiers[1].node_bandwidth, free.tiers[1].node_bandwidth) == (3e9, None)
+    near, far = known.system.tiers
+    set_by_hand = replace(known.system, tiers=(near, replace(far, node_bandwidth=1e9)))
+    assert [system.tiers[1].node_bandwidth for system in drawn_systems(set_by_hand, known)] == [1e9, 1e9]
 
 
 def test_a_system_is_found_by_name_or_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,8 +346,7 @@ def test_any_draw_is_in_its_system(known: KnownSystem) -> None:
     if not known.draws:
         return
     for draw, system in zip(known.draws, drawn, strict=True):
-        known_ones = {path: value for path, value in draw.items() if numbers(known.system)[path]}
-        assert numbers(system) == {**numbers(known.system), **known_ones}
+        assert numbers(system) == {**numbers(known.system), **draw}
 
 
 YAML_LIKE = st.text(alphabet="abst: -\n\t{}[],&*!|>'\"%#?0159.e~<=\\/é\x00\u2028", max_size=30)

@@ -67,7 +67,7 @@ def test_groups_are_of_one_storage_and_several_counts(tmp_path: Path, monkeypatc
 
 
 def test_a_miss_is_marked() -> None:
-    from tierscope.predict.table_points import PredictedFigure  # noqa: PLC0415
+    from tierscope.predict.table_intervals import PredictedFigure  # noqa: PLC0415
 
     last = MeasuredFigures(4, 32, {FIRST_MEAN: (4.0, 0.1)}, {}, 25)
     there = MeasuredFigures(8, 64, {FIRST_MEAN: (4.0, 0.1)}, {}, 25)

@@ -1,7 +1,15 @@
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
 import click
 
 from tierscope.cli import common, settling, tables
-from tierscope.errors import StoppedError, UserError, shell_word
+from tierscope.errors import StoppedError, shell_word
+
+if TYPE_CHECKING:
+    from tierscope.predict.measured_table import MeasuredTable
+    from tierscope.spec.load import Loaded
+    from tierscope.watch import Watch
 
 
 @click.command("calibrate")
@@ -48,9 +56,8 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     if output:
         common.refuse_existing(output, force)
     if study is not None:
-        if for_study is not None:
-            raise UserError("--for cannot be combined with a table and --study; remove one of them")
-        _table(tables.one_table(results), study, where, system, settings, output, quiet, as_json)
+        reading = tables.reading_table(tables.one_table(results), where, study, system, settings, quiet)
+        _table(reading, output, for_study, as_json)
         return
     tables.refuse_without_study(where, system, settings)
     from tierscope.commands.calibrate import calibrate_results, write_system  # noqa: PLC0415
@@ -77,24 +84,26 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
 
 def _table(
-    table: str,
-    study: str,
-    where: tuple[str, ...],
-    system: str | None,
-    settings: tuple[str, ...],
+    reading: "AbstractContextManager[tuple[MeasuredTable, Loaded, Watch]]",
     output: str | None,
-    quiet: bool,
+    for_study: str | None,
     as_json: bool,
 ) -> None:
     from tierscope.commands.calibrate import write_known  # noqa: PLC0415
     from tierscope.predict.tables import calibrate_table  # noqa: PLC0415
-    from tierscope.report.measured_tables import FittedKeysView, PredictedTableView, predicted_json  # noqa: PLC0415
+    from tierscope.report.measured_tables import (  # noqa: PLC0415
+        FittedKeysView,
+        PredictedTableView,
+        predicted_json,
+        too_slow_text,
+    )
 
-    with tables.reading_table(table, where, study, system, settings, quiet) as (measured, loaded, watch):
+    wanted = settling.study_to_settle(for_study)
+    with reading as (measured, loaded, watch):
         calibrated_table = calibrate_table(measured, loaded, watch)
     if output:
         write_known(calibrated_table.known, output)
-    fitted = calibrated_table.fitted
+    fitted, to_settle = calibrated_table.fitted, settling.settled(calibrated_table.known, wanted)
     if as_json:
         keys = {
             path: {"value": value, "low": fitted.ends[path][0], "high": fitted.ends[path][1]}
@@ -102,11 +111,15 @@ def _table(
         }
         complete = not calibrated_table.stopped
         content = {"keys": keys, "misfit": fitted.misfit, "misfit_before": fitted.before, "complete": complete}
-        common.print_json(predicted_json("table_calibration", calibrated_table.figures, content))
+        as_object = predicted_json("table_calibration", calibrated_table.figures, content, calibrated_table.too_slow)
+        common.print_json({**as_object, **settling.settling_json(to_settle)})
         _say_stopped(calibrated_table.stopped, output)
         return
+    if calibrated_table.too_slow:
+        click.echo(" ".join(too_slow_text(calibrated_table.too_slow)))
     common.print_rich(FittedKeysView(calibrated_table.known, list(fitted.values), fitted.before, fitted.misfit))
     common.print_rich(PredictedTableView(f"{measured.name}: fitted to these rows", calibrated_table.figures))
+    settling.say_settling(to_settle, for_study)
     _say_written(output)
     _say_stopped(calibrated_table.stopped, output)
 

@@ -107,9 +107,9 @@ def command(  # noqa: C901, PLR0913, PLR0917  (one per option)
         return
     if sources:
         _refuse_measuring(tiers, sizes)
-        if for_study is not None:
-            raise UserError(f"--for {for_study}: cannot be combined with --from; remove one of them")
-        _from_files((*sources, *more), row, nodes, ranks, servers, output, force, as_json)
+        if output:
+            common.refuse_existing(output, force)
+        _from_files((*sources, *more), row, nodes, ranks, servers, output, for_study, as_json)
         return
     for given, name in ((more[:1], "FILE"), (row, "--row"), (nodes, "--nodes")):
         if given:
@@ -187,26 +187,29 @@ def _from_files(
     ranks: int | None,
     servers: tuple[str, ...],
     output: str | None,
-    force: bool,
+    for_study: str | None,
     as_json: bool,
 ) -> None:
     from tierscope.probe.from_files import FromRequest, systems_of, write_imported  # noqa: PLC0415
     from tierscope.probe.request import read_servers  # noqa: PLC0415
 
-    if output:
-        common.refuse_existing(output, force)
+    study = settling.study_to_settle(for_study)
     systems = systems_of(FromRequest(files, row, nodes, ranks, read_servers(servers)))
-    if output and len(systems) > 1:
-        raise UserError(f"{files[0]}: has {len(systems)} rows, but -o writes one system; choose one with --row")
+    for given, why in ((output, "-o writes one system"), (for_study, "--for is about one system")):
+        if given and len(systems) > 1:
+            raise UserError(f"{files[0]}: has {len(systems)} rows, but {why}; choose one with --row")
     if output:
         write_imported(systems[0], output, files)
+    known = systems[0].known
+    to_settle = None if known is None else settling.settled(known, study)
     if as_json:
         from tierscope.report.imported_systems import imported_json  # noqa: PLC0415
 
-        common.print_json(imported_json(systems))
+        common.print_json({**imported_json(systems), **settling.settling_json(to_settle)})
         return
     from tierscope.report.imported_systems import ImportedView  # noqa: PLC0415
 
     common.print_rich(ImportedView(systems))
+    settling.say_settling(to_settle, for_study)
     if output:
         click.echo(f"System: {shell_word(output)}. To use it: tierscope simulate STUDY --system {shell_word(output)}")

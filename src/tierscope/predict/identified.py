@@ -83,13 +83,13 @@ def identify(
         longer = floor(limited) / max(here, float(outcome.wall_classes.sum(axis=(1, 2)).max()))
         reasons += [why] if longer > MATTERS else []
         ends.append(longer)
-    drawn = _DrawnTimes.of(systems, floor)
+    drawn = DrawnTimes.of(systems, floor)
     open_ended = _open_ended(known, drawn)
     if measured is not None and measured.is_other_crowd(study.system.ranks) and outcome.copies is None:
         crowd = _Crowd(study, known, reading, outcome)
         open_ended, other_ends = crowd.told(open_ended, drawn.systems, measured.ranks)
         ends += other_ends
-    reasons += open_ended or _too_wide(known, drawn)
+    reasons += open_ended or too_wide(known, drawn)
     return Identified(tuple(reasons), min(ends), max(ends))
 
 
@@ -119,14 +119,14 @@ def _no_faster_than_seen(study: Study, known: KnownSystem, outcome: Outcome) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _DrawnTimes:
+class DrawnTimes:
     """What becomes of the time with each draw of the rates, in logarithms; nothing where there are too few draws to tell."""
 
     systems: tuple[System, ...]
     seconds: FloatArray
 
     @classmethod
-    def of(cls, systems: Sequence[System], floor: Callable[[System], float]) -> "_DrawnTimes":
+    def of(cls, systems: Sequence[System], floor: Callable[[System], float]) -> "DrawnTimes":
         kept = tuple(systems) if len(systems) >= _LEAST_DRAWS else ()
         return cls(kept, np.log([max(floor(system), 1e-12) for system in kept]))
 
@@ -148,7 +148,7 @@ class _DrawnTimes:
         return shares
 
 
-def _open_ended(known: KnownSystem, drawn: _DrawnTimes) -> list[str]:
+def _open_ended(known: KnownSystem, drawn: DrawnTimes) -> list[str]:
     """Rates that are only known to be at least something, where the draws are far apart and go with them. The interval has them already."""
     if drawn.times(0.8) < MATTERS:
         return []
@@ -156,12 +156,12 @@ def _open_ended(known: KnownSystem, drawn: _DrawnTimes) -> list[str]:
     return [_only_at_least(known, path) for path, share in shares.items() if share > _GOES_WITH]
 
 
-def _too_wide(known: KnownSystem, drawn: _DrawnTimes) -> list[str]:
+def too_wide(known: KnownSystem, drawn: DrawnTimes) -> list[str]:
     """Figures that leave an interval which nobody can use: those that the time goes with, or the one that it goes with most. The interval has them already."""
     if drawn.times(SHARE) <= USABLE:
         return []
-    within = [path for path, figure in known.figures.items() if figure.low is not None]
-    shares = drawn.correlations(within)
+    within = dict.fromkeys(path for path, figure in known.figures.items() if figure.low is not None)
+    shares = drawn.correlations([*(within | dict.fromkeys(known.draws[0] if known.draws else ()))])
     most = max(shares.values(), default=0.0)
     return [_only_within(known, path) for path, share in shares.items() if share >= min(_GOES_WITH, most)]
 
@@ -222,7 +222,9 @@ def _only_at_least(known: KnownSystem, path: str) -> str:
 
 
 def _only_within(known: KnownSystem, path: str) -> str:
-    figure, kind = known.figures[path], number_keys(known.system)[path].kind
+    figure, kind = known.figures.get(path), number_keys(known.system)[path].kind
+    if figure is None:
+        return f"{path.removeprefix('tiers.')} limits in some fits that are as good, and in others nothing does"
     if figure.high is None:
         return _only_at_least(known, path)
     low, high = (kind.format(type(figure.value)(float(f"{end or 0:.3g}"))) for end in (figure.low, figure.high))

@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tierscope.predict.measured_table import FIRST_MAX, FIRST_MEAN
-from tierscope.predict.table_points import TablePoint, residuals
+from tierscope.predict.table_alike import alike, on_other_systems, other_fits
+from tierscope.predict.table_intervals import residuals
+from tierscope.predict.table_points import TablePoint
 from tierscope.spec.study import System
 
 _GOOD = 0.002
@@ -24,7 +26,13 @@ _TURNS = 12  # of a simplex, for each key
 _SAME = 1e-4  # misfits
 _AS_WELL = 1.5  # times the misfit, or this much more: values that fit about as well
 _MORE = 0.003
-_FARTHEST = 64.0  # times a value, where its interval is searched
+_DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
+_KNOWN_ERROR, _BEFORE = (
+    0.05,
+    4,
+)  # of the model on tables with many rows (docs/validation.md), and as how many figures that counts: few rows may be hit by chance
+POOR = 0.15  # misfit: what a table is fitted so badly tells nothing of what storage gives
+FARTHEST = 64.0  # times a value, where its interval is searched
 _HALVINGS = 8  # of a range, in logarithms
 CLIENT = ("startup_time", "process_overhead", "step_jitter", "step_overhead")
 
@@ -46,7 +54,8 @@ class TableKey:
 class FittedTable:
     """`values` by key path, `ends`: within which a key fits about as well, others unchanged (None: open). `misfit`: of the fit; `before`: of the system as it was.
 
-    `served`: by key of the last tier, the least with which the table fits about as well, where it has no such limit.
+    `served`: by key of the last tier, the least with which the table fits about as well, where it has no such limit. `alike`: values of other fits that are
+    about as good, of these keys or of others in their place; `values` first.
     """
 
     system: System
@@ -55,6 +64,7 @@ class FittedTable:
     misfit: float
     before: float
     served: Mapping[str, float] = field(default_factory=dict)
+    alike: tuple[Mapping[str, float], ...] = ()
 
 
 class TableFitSoFar:
@@ -76,8 +86,8 @@ class TableFitSoFar:
 
 
 def steps_of(keys: Sequence[TableKey]) -> int:
-    """As many as `fit_table` tells of at most: every key in every order, then each left out."""
-    return len(keys) * (len(keys) + 1)
+    """As many as `fit_table` tells of at most: every key in every order, then each left out, then each in the place of others."""
+    return len(keys) * (len(keys) + 2)
 
 
 def fit_table(
@@ -86,16 +96,19 @@ def fit_table(
     advance: Callable[[int], None],
     keys: Sequence[TableKey] | None = None,
     so_far: TableFitSoFar | None = None,
+    assumed: Sequence[tuple[System, Mapping[str, float]]] = (),
 ) -> FittedTable:
-    """`advance`: told after every key that was searched or left out. `so_far` has the best fit when it is interrupted."""
-    problem = _Problem(points, base, so_far or TableFitSoFar())
+    """`advance`: told after every key that was searched or left out. `so_far` has the best fit when it is interrupted. `assumed`: the system with other values
+    of what is assumed, and these values."""
+    problem = TableProblem(points, base, so_far or TableFitSoFar())
     tried = list(keys_of(points, base) if keys is None else keys)
     before = problem.misfit({})
     starts: list[tuple[dict[str, float], float]] = [({}, before)]
     for place in range(len(tried)) if before > _GOOD else ():
         starts.append(problem.started([*tried[place:], *tried[:place]], advance))
     starts.sort(key=lambda start: start[1])
-    worth = math.exp(1 / sum(len(point.measured.figures) for point in points))
+    figures = sum(len(point.measured.figures) for point in points)
+    worth = math.exp(1 / figures)
     values, least = min((problem.polished(*start, _STRIDES) for start in starts[:2]), key=lambda polished: polished[1])
     for path in [key.path for key in reversed(tried) if key.path in values]:
         fewer = {other: value for other, value in values.items() if other != path}
@@ -104,10 +117,13 @@ def fit_table(
             values, least = without
         advance(1)
     ends = {path: problem.ends(values, path, least) for path in values}
-    served = {
-        key.path.rpartition(".")[2]: problem.enough(values, key, least) for key in _no_limits(points, base, values)
-    }
-    return FittedTable(apply_values(base, values), values, ends, least, before, served)
+    no_limits = _no_limits(points, base, values) if least < POOR else []
+    served = {key.path.rpartition(".")[2]: problem.enough(values, key, least) for key in no_limits}
+    most = _alike(least, figures, len(values))
+    fits = alike(problem, (values, *other_fits(problem, tried, values, most, advance)), most)
+    others = [(TableProblem(points, system, TableFitSoFar()), drawn) for system, drawn in assumed]
+    fits += on_other_systems(others, values, most)
+    return FittedTable(apply_values(base, values), values, ends, least, before, served, fits)
 
 
 def keys_of(points: Sequence[TablePoint], base: System) -> list[TableKey]:
@@ -173,7 +189,7 @@ def apply_values(system: System, values: Mapping[str, float]) -> System:
     return replace(changed, tiers=tuple(tiers))
 
 
-class _Problem:
+class TableProblem:
     """Misfits of systems, each simulated once."""
 
     def __init__(self, points: Sequence[TablePoint], base: System, so_far: TableFitSoFar) -> None:
@@ -202,20 +218,49 @@ class _Problem:
         best = min(({**values, key.path: value} for value in key.grid()), key=self.misfit)
         return (best, self.misfit(best)) if self.misfit(best) < least else (dict(values), least)
 
+    def adjusted(self, values: Mapping[str, float]) -> tuple[Mapping[str, float], float]:
+        return self.polished(values, self.misfit(values), _STRIDES[:1])
+
+    def instead(self, values: Mapping[str, float], key: TableKey, most: float) -> Mapping[str, float] | None:
+        """The best fit of this key and of these values; None: it is worse than `most`."""
+        fit, misfit = self.searched(values, math.inf, key)
+        if misfit > most:
+            fit, misfit = self.polished(fit, misfit, _STRIDES[:1])
+        return fit if misfit <= most else None
+
+    def beside(self, values: Mapping[str, float], key: TableKey, most: float) -> Mapping[str, float] | None:
+        """As much of this key as there may be beside the others, which make room for it; None: the rows leave none."""
+        costs = key.path in CLIENT
+        weak, strong = (key.low, key.high) if costs else (key.high, key.low)
+        best: Mapping[str, float] | None = None
+        for _ in range(_HALVINGS // 2):
+            middle = math.sqrt(weak * strong)
+            fit = {**(best or values), key.path: middle}
+            fit, misfit = self.polished(fit, self.misfit(fit), _STRIDES[:1], held=key.path)
+            weak, strong = (middle, strong) if misfit <= most else (weak, middle)
+            best = fit if misfit <= most else best
+        return best
+
     def polished(
-        self, values: Mapping[str, float], least: float, strides: Sequence[float]
+        self, values: Mapping[str, float], least: float, strides: Sequence[float], held: str | None = None
     ) -> tuple[dict[str, float], float]:
-        """By a simplex (Nelder and Mead) in logarithms, begun anew with every stride: keys that can stand in for one another make narrow valleys."""
-        best, paths = dict(values), list(values)
+        """By a simplex (Nelder and Mead) in logarithms, begun anew with every stride: keys that can stand in for one another make narrow valleys. `held`: a key that stays."""
+        best, paths = dict(values), [path for path in values if path != held]
         for stride in strides if paths else ():
-            logs, misfit = self._simplex(paths, [math.log(best[path]) for path in paths], stride)
+
+            def at(logs: Sequence[float]) -> dict[str, float]:
+                return {**values, **{path: math.exp(log) for path, log in zip(paths, logs, strict=True)}}
+
+            logs, misfit = self._simplex(
+                lambda logs: self.misfit(at(logs)), [math.log(best[path]) for path in paths], stride
+            )
             if misfit < least:
-                best, least = {path: math.exp(log) for path, log in zip(paths, logs, strict=True)}, misfit
+                best, least = at(logs), misfit
         return best, least
 
-    def _simplex(self, paths: Sequence[str], start: Sequence[float], stride: float) -> tuple[list[float], float]:
-        def misfit(logs: Sequence[float]) -> float:
-            return self.misfit({path: math.exp(log) for path, log in zip(paths, logs, strict=True)})
+    def _simplex(
+        self, misfit: Callable[[Sequence[float]], float], start: Sequence[float], stride: float
+    ) -> tuple[list[float], float]:
 
         def towards(this: Sequence[float], other: Sequence[float], share: float) -> list[float]:
             return [a + share * (b - a) for a, b in zip(this, other, strict=True)]
@@ -262,7 +307,7 @@ class _Problem:
 
         def end(sign: int) -> float | None:
             factor = 1.0
-            while factor < _FARTHEST:
+            while factor < FARTHEST:
                 factor *= 1.1 if factor < 1.5 else 2.0
                 if self.misfit({**values, path: values[path] * factor**sign}) > most:
                     return values[path] * factor**sign
@@ -274,3 +319,16 @@ class _Problem:
 def _about(misfit: float) -> float:
     """The largest that is about as good."""
     return max(_AS_WELL * misfit, misfit + _MORE)
+
+
+def model_error(misfit: float, figures: int, keys: int) -> float:
+    """How far the model is off, as a normal deviation: by these rows, each key less one figure, and by what it is known to be off on others, which counts as some more."""
+    freedom = max(0, figures - keys) + _BEFORE
+    variance = (_BEFORE * _KNOWN_ERROR**2 + figures * misfit**2) / freedom
+    return math.sqrt(variance) * (1 + 1 / freedom)
+
+
+def _alike(misfit: float, figures: int, keys: int) -> float:
+    """Where 90 % of the fits are that these rows do not tell from the best one, by one key at a time."""
+    deviation = _DEVIATIONS * model_error(misfit, figures, keys)
+    return max(_about(misfit), math.sqrt(misfit**2 + deviation**2 / figures))

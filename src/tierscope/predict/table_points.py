@@ -4,8 +4,7 @@ Not all of an epoch is simulated: the first batch needs the batches that are rea
 from its first step and the mean of the others. Events decide: mean values know no steps.
 """
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +15,6 @@ from tierscope.plan.reading import Reading, reading_of, reads_of
 from tierscope.plan.stations import stations_of
 from tierscope.predict import events
 from tierscope.predict.client import batches_ahead
-from tierscope.predict.identified import MATTERS, no_faster, only_seen
 from tierscope.predict.measured_table import (
     EPOCH,
     FIRST_MAX,
@@ -27,9 +25,8 @@ from tierscope.predict.measured_table import (
     MeasuredFigures,
     MeasuredTable,
 )
-from tierscope.predict.outcome import FloatArray, Outcome
+from tierscope.predict.outcome import Outcome
 from tierscope.predict.schedule import Schedule, lay_out
-from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.check import find_problem
 from tierscope.spec.keys import leaf_keys
 from tierscope.spec.study import Study, System
@@ -39,6 +36,7 @@ from tierscope.units import counted
 EPOCHS = 5  # simulated of points with first batches: each is another shuffle
 _BESIDE_FIRST = 2  # steps beyond those that are read ahead
 _STEADY, _FEWEST = 256, 8  # steps
+_PERIODS = 3  # at least, between the start and the end
 _MOST_OPERATIONS = 400_000  # of one epoch of one point
 _MOST_OF_A_POINT, _MOST_OF_A_TABLE = 5 * 10**7, 10**10  # where even the fewest steps are many
 _FROM_TABLE = ("workload.reader.read_threads", "workload.reader.batch_size", "system.nodes", "system.ranks_per_node")
@@ -54,12 +52,12 @@ class TablePoint:
     reading: Reading
     schedules: tuple[Schedule, ...]
 
-    def simulate(self, system: System) -> dict[str, list[float]]:
-        """Figure → its value in every epoch."""
+    def simulate(self, system: System, epochs: int | None = None) -> dict[str, list[float]]:
+        """Figure → its value in every epoch, or in so many."""
         study = replace(self.study, system=_shaped(system, self.measured))
         stations = stations_of(study.system, study.seed).with_stock(self._share)
         by_figure: dict[str, list[float]] = {}
-        for number, schedule in enumerate(self.schedules):
+        for number, schedule in enumerate(self.schedules[:epochs]):
             options = events.EventOptions(study.workload.train.sync == "step", study.seed + number)
             outcome = events.simulate(study, stations, self.reading, schedule, options)
             for figure, value in self._figures(study, outcome).items():
@@ -74,37 +72,47 @@ class TablePoint:
         return min(1.0, (self.study.workload.train.total_training_steps or self.steps) / self.steps)
 
     def _figures(self, study: Study, outcome: Outcome) -> dict[str, float]:
-        assert outcome.steps is not None
         assert outcome.first_batch is not None
-        waits, later = outcome.first_batch, self._later(study, outcome)
-        whole = float((outcome.steps[:, 0, 1] + outcome.steps[:, 0, 2] + later).max())
+        waits, whole = outcome.first_batch, whole_epoch(study, outcome, self.steps)
+        seconds = float(whole.seconds.max())
         samples = self.steps * study.workload.reader.batch_size * study.system.ranks
         figures = {
             FIRST_MEAN: float(waits.mean()),
             FIRST_MAX: float(waits.max()),
-            EPOCH: whole,
-            THROUGHPUT: samples * study.workload.dataset.record_length_bytes / whole,
-            SAMPLES: samples / whole,
+            EPOCH: seconds,
+            THROUGHPUT: samples * study.workload.dataset.record_length_bytes / seconds,
+            SAMPLES: samples / seconds,
         }
-        if study.workload.train.computation_time and self.steps > 1:
-            compute = study.workload.train.computation_time * (self.steps - 1)
-            figures[SHARE] = float((compute / later).mean())
+        if self.steps > 1 and (shares := whole.rank_au) is not None:
+            figures[SHARE] = float(shares.mean())
         return figures
 
-    def _later(self, study: Study, outcome: Outcome) -> FloatArray:
-        """Seconds of each rank for all steps after the first. Steps that are not simulated take as long as those in the middle of what is: behind the start, when all
-        threads read at once, and before the end, when fewer and fewer do."""
-        assert outcome.steps is not None
-        seconds = outcome.steps[:, :, 1] + outcome.steps[:, :, 2]
-        if study.workload.train.sync == "step":  # who is done waits for all
-            seconds = np.broadcast_to(seconds.max(axis=0), seconds.shape)
-        simulated = seconds.shape[1]
-        later: FloatArray = seconds[:, 1:].sum(axis=1)
-        if self.steps > simulated:
-            end = max(2, simulated - batches_ahead(study))
-            middle = seconds[:, end // 2 : end].mean(axis=1)
-            later = seconds[:, 1 : end // 2].sum(axis=1) + middle * (self.steps - max(1, end // 2))
-        return later
+
+def whole_epoch(study: Study, outcome: Outcome, steps: int) -> Outcome:
+    """An epoch of so many steps, of which fewer were simulated: its clock and its AU. Steps that were not are as long as those between the start, when all
+    threads read at once, and the end, when fewer and fewer do; of these whole periods, because what threads read arrives in groups."""
+    assert outcome.steps is not None
+    simulated = outcome.steps.shape[1]
+    if steps == simulated:
+        return outcome
+    ahead, period = batches_ahead(study), _period(study)
+    periods = max(1, (simulated - 1 - 2 * ahead) // period)
+    seconds = outcome.steps[:, :, 1] + outcome.steps[:, :, 2]
+    if study.workload.train.sync == "step":  # who is done waits for all
+        seconds = np.broadcast_to(seconds.max(axis=0), seconds.shape)
+    end = simulated - ahead
+    steady = seconds[:, max(1, end - periods * period) : end].mean(axis=1)
+    more = steps - simulated
+    return replace(
+        outcome,
+        seconds=outcome.seconds + more * steady,
+        compute=outcome.compute + more * study.workload.train.computation_time,
+    )
+
+
+def _period(study: Study) -> int:
+    """Steps after which what a rank's threads do begins anew."""
+    return max(1, batches_ahead(study), study.workload.reader.read_threads)
 
 
 def points_of(table: MeasuredTable, study: Study, epochs: int | None = None) -> tuple[TablePoint, ...]:
@@ -167,7 +175,7 @@ def _small(table: MeasuredTable, measured: MeasuredFigures, study: Study) -> tup
         )
     laid = replace(study, workload=replace(study.workload, reader=reader), system=_shaped(study.system, measured))
     _refuse_beyond_limits(table, measured, laid)
-    few = min(steps, _steps_wanted(laid, measured))
+    few = min(steps, _steps_wanted(laid, measured, steps))
     files_per_rank = -(-few * reader.batch_size // dataset.num_samples_per_file)  # files of a rank
     enough = files_per_rank * measured.ranks
     train = replace(study.workload.train, total_training_steps=few, epochs=1)
@@ -195,14 +203,15 @@ def _refuse_beyond_limits(table: MeasuredTable, measured: MeasuredFigures, study
             raise UserError(f"{table.name}: {measured.name}: {path} = {value}; {problem}; correct the table") from None
 
 
-def _steps_wanted(study: Study, measured: MeasuredFigures) -> int:
+def _steps_wanted(study: Study, measured: MeasuredFigures, steps: int) -> int:
     ahead = batches_ahead(study) + _BESIDE_FIRST
     if set(measured.figures) <= {FIRST_MEAN, FIRST_MAX}:
         return ahead
-    least = max(_FEWEST, 2 * ahead)
+    least = max(_FEWEST, 2 * batches_ahead(study) + _PERIODS * _period(study))
     reads = len(reading_of(study).pieces)
     of_step = study.workload.reader.batch_size * measured.ranks * (1 + reads)
-    return max(least, min(_STEADY + 2 * ahead, _MOST_OPERATIONS // of_step))
+    few = max(least, min(_STEADY + 2 * ahead, _MOST_OPERATIONS // of_step))
+    return few + (steps - few) % _period(study)  # what is left out is whole periods
 
 
 def _shaped(system: System, measured: MeasuredFigures) -> System:
@@ -211,76 +220,3 @@ def _shaped(system: System, measured: MeasuredFigures) -> System:
     if provisioned := measured.settings.get("provisioned"):
         tiers = (*tiers[:-1], replace(tiers[-1], device_bandwidth=provisioned * 1e6))
     return replace(system, nodes=measured.nodes, ranks_per_node=measured.ranks // measured.nodes, tiers=tiers)
-
-
-@dataclass(frozen=True, slots=True)
-class PredictedFigure:
-    """A figure of a point: what was measured (with its standard error) and what is predicted, with a 90 % interval.
-
-    `unidentified`: why the table that the system was fitted to does not tell it; low and high are bounds then, and what is predicted is the better one.
-    """
-
-    point: MeasuredFigures
-    figure: str
-    measured: float
-    standard_error: float
-    predicted: float
-    low: float
-    high: float
-    unidentified: tuple[str, ...] = ()
-
-    @property
-    def error(self) -> float:
-        """Relative; of AU the difference of shares."""
-        difference = self.predicted - self.measured
-        return difference if self.figure == SHARE else difference / self.measured
-
-
-def predict_points(
-    points: Sequence[TablePoint], system: System, known: CalibratedRange | None = None
-) -> tuple[PredictedFigure, ...]:
-    """Intervals: of what was simulated from shuffle to shuffle, and of the system's model_error; `known`: what it was fitted to, beyond which that grows."""
-    figures = []
-    for point in points:
-        simulated, limited = point.simulate(system), _limited(point, system, known)
-        distance = 1.0 if known is None else known.times_the_error(1.0, point.measured.ranks, 0.0)
-        model_error = min(1.0, system.model_error * distance)
-        for figure, (measured, error) in point.measured.figures.items():
-            if figure not in simulated:
-                continue
-            low, value, high = _interval(simulated[figure], model_error, figure)
-            worse = {why: _interval(of_limited[figure], model_error, figure) for why, of_limited in limited.items()}
-            worse = {why: ends for why, ends in worse.items() if max(value / ends[1], ends[1] / value) > MATTERS}
-            low, high = (
-                min([low, *(ends[0] for ends in worse.values())]),
-                max([high, *(ends[2] for ends in worse.values())]),
-            )
-            predicted = PredictedFigure(point.measured, figure, measured, error, value, low, high, tuple(worse))
-            figures.append(predicted)
-    return tuple(figures)
-
-
-def _limited(point: TablePoint, system: System, known: CalibratedRange | None) -> dict[str, dict[str, list[float]]]:
-    """Why it may be worse → the point, were storage no faster than it was seen to be."""
-    simulated: dict[str, dict[str, list[float]]] = {}
-    if known is None:
-        return simulated
-    for key in known.served:
-        limited = no_faster(system, key, known)
-        if limited is not None:
-            simulated[only_seen(system.tiers[-1].name, key, known)] = point.simulate(limited)
-    return simulated
-
-
-def _interval(values: Sequence[float], model_error: float, figure: str) -> tuple[float, float, float]:
-    mean = statistics.fmean(values)
-    spread = statistics.stdev(values) / mean if len(values) > 1 and mean else 0.0
-    reach = 1.645 * float(np.hypot(spread, model_error))
-    if figure == SHARE:
-        return max(0.0, mean - reach), mean, min(1.0, mean + reach)
-    return mean / (1 + reach), mean, mean * (1 + reach)
-
-
-def residuals(points: Sequence[TablePoint], system: System) -> Mapping[tuple[str, str], float]:
-    """(Point, figure) → error, as PredictedFigure has it."""
-    return {(predicted.point.name, predicted.figure): predicted.error for predicted in predict_points(points, system)}

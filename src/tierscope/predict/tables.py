@@ -1,23 +1,36 @@
 """Published measurements as a table: a system fitted to them, and predictions laid beside them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tierscope.errors import UserError
 from tierscope.predict.dlio_results import read_results
 from tierscope.predict.measured_table import MeasuredTable, read_table
 from tierscope.predict.simulation import check_rates
-from tierscope.predict.table_fit import FittedTable, TableFitSoFar, TableKey, fit_table, keys_of, steps_of
-from tierscope.predict.table_points import PredictedFigure, TablePoint, points_of, predict_points
+from tierscope.predict.table_fit import (
+    FARTHEST,
+    FittedTable,
+    TableFitSoFar,
+    TableKey,
+    fit_table,
+    keys_of,
+    model_error,
+    steps_of,
+)
+from tierscope.predict.table_intervals import PredictedFigure, predict_points
+from tierscope.predict.table_points import TablePoint, points_of
+from tierscope.predict.too_slow import TooSlow, too_slow
 from tierscope.signals import stopped_by
 from tierscope.spec.calibrated import CalibratedRange
-from tierscope.spec.figures import KnownFigure, numbers
-from tierscope.spec.known import KnownSystem, within_limits
+from tierscope.spec.figures import Draw, KnownFigure, Number, numbers
+from tierscope.spec.known import KnownSystem, drawn_systems, within_limits
 from tierscope.spec.load import Loaded
-from tierscope.spec.study import Study
+from tierscope.spec.study import Study, System
 from tierscope.units import counted
 from tierscope.watch import Watch
+
+_ASSUMED = 8  # draws of what is assumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +41,7 @@ class CalibratedTable:
     known: KnownSystem
     fitted: FittedTable
     figures: tuple[PredictedFigure, ...]
+    too_slow: TooSlow | None = None  # None: it is about as fast as was measured
     stopped: str = ""  # by what it was interrupted: then it is the best fit until then
 
 
@@ -60,13 +74,14 @@ def calibrate_table(
     watch.phase("calibrating", steps_of(tried), "searches")
     so_far, stopped = TableFitSoFar(), ""
     try:
-        fitted = fit_table(points, study.system, watch.advance, tried, so_far)
+        fitted = fit_table(points, study.system, watch.advance, tried, so_far, _assumed(loaded))
     except KeyboardInterrupt as error:
         if not so_far.values:
             raise
         fitted, stopped = so_far.fitted(study.system), stopped_by(error)
     known = _known(table, loaded, fitted)
-    return CalibratedTable(table, known, fitted, predict_points(points, known.system, known.measured), stopped)
+    figures = predict_points(points, known.system, known)
+    return CalibratedTable(table, known, fitted, figures, too_slow(points, known.system, figures), stopped)
 
 
 def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> ValidatedTable:
@@ -75,7 +90,7 @@ def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> Valida
     watch.phase("simulating", len(points), "points")
     figures: list[PredictedFigure] = []
     for point in points:
-        figures += predict_points([point], study.system, loaded.known.measured if loaded.known else None)
+        figures += predict_points([point], study.system, loaded.known)
         watch.advance(1)
     return ValidatedTable(table, loaded.known.name if loaded.known else study.study, tuple(figures))
 
@@ -90,11 +105,12 @@ def _points(table: MeasuredTable, study: Study) -> tuple[TablePoint, ...]:
 def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSystem:
     """The study's system with what was fitted; figures of others stay, where the system still has them."""
     largest = table.points[-1]
+    count = sum(len(point.figures) for point in table.points)
     system = replace(
         fitted.system,
         nodes=largest.nodes,
         ranks_per_node=largest.ranks // largest.nodes,
-        model_error=min(1.0, fitted.misfit),
+        model_error=min(1.0, model_error(fitted.misfit, count, len(fitted.values))),
     )
     values = numbers(system)
     before = loaded.known.figures if loaded.known else {}
@@ -103,7 +119,6 @@ def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSy
         for path, figure in before.items()
         if values.get(path) == figure.value and path not in fitted.values
     }
-    count = sum(len(point.figures) for point in table.points)
     text = (
         f"to {counted(count, 'figure')} of {os.path.basename(table.name) or table.name} ({_span(table)}), by tierscope calibrate; "
         f"misfit {100 * fitted.misfit:.1f} %. Values between low and high fit about as well, all else unchanged"
@@ -113,10 +128,39 @@ def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSy
         low = value / 64 if low is None and high is None else low
         figures[path] = KnownFigure(value, "fitted", text[:900], low, high)
     name = loaded.known.name if loaded.known else loaded.study.study
+    draws = _draws(fitted, numbers(loaded.study.system))
+    for path in {path for draw in draws for path in draw} - figures.keys():
+        if values[path] is not None:  # in other fits it is more than nothing
+            drawn = [draw[path] or 0.0 for draw in draws]
+            figures[path] = KnownFigure(values[path] or 0.0, "fitted", text[:900], min(drawn), max(drawn))
     ranks = tuple(sorted({point.ranks for point in table.points}))
     served = {key: (float(f"{value:.4g}"),) for key, value in fitted.served.items()}
     measured = CalibratedRange(ranks=ranks, **served)
-    return within_limits(KnownSystem(f"{name[:50]}-fitted", system, figures, (), measured))
+    return within_limits(KnownSystem(f"{name[:50]}-fitted", system, figures, draws, measured))
+
+
+def _assumed(loaded: Loaded) -> list[tuple[System, dict[str, float]]]:
+    """The study's system with other values of what is assumed of it, which no fit knows, and these values."""
+    if loaded.known is None:
+        return []
+    assumed = {path: figure for path, figure in loaded.known.figures.items() if figure.kind == "assumed"}
+    systems = drawn_systems(loaded.study.system, replace(loaded.known, draws=(), figures=assumed))[:_ASSUMED]
+    before = numbers(loaded.study.system)
+    values = [{path: numbers(system)[path] for path in assumed} for system in systems]
+    return [
+        (system, {path: value for path, value in drawn.items() if value is not None and value != before[path]})
+        for system, drawn in zip(systems, values, strict=True)
+    ]
+
+
+def _draws(fitted: FittedTable, before: Mapping[str, Number | None]) -> tuple[Draw, ...]:
+    """The fits that are about as good, each with all keys. A limit that the system has and another fit has not is far away there."""
+    paths = sorted({path for values in fitted.alike for path in values})
+
+    def left_out(path: str) -> Number | None:
+        return fitted.values[path] * FARTHEST if before[path] is None and path in fitted.values else before[path]
+
+    return tuple({path: values.get(path, left_out(path)) for path in paths} for values in fitted.alike)
 
 
 def _span(table: MeasuredTable) -> str:

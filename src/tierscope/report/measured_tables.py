@@ -9,7 +9,8 @@ from rich.text import Text
 
 from tierscope.jsonable import JsonObject
 from tierscope.predict.measured_table import EPOCH, FIRST_MAX, FIRST_MEAN, SAMPLES, SHARE, THROUGHPUT
-from tierscope.predict.table_points import PredictedFigure
+from tierscope.predict.table_intervals import PredictedFigure
+from tierscope.predict.too_slow import TooSlow
 from tierscope.report.parts import Column, fitting, table
 from tierscope.spec.figures import KnownFigure, number_keys
 from tierscope.spec.known import KnownSystem
@@ -47,17 +48,16 @@ class PredictedTableView:
                 "dim",
                 1,
             ),
-            Column("error", [Text(_error(row)) for row in rows]),
+            Column("error", [Text("" if row.unidentified else _error(row)) for row in rows]),
             Column("rows", [Text(str(row.point.rows)) for row in rows], "dim", 2),
         ]
         yield from _unidentified_lines(rows)
         yield table(fitting(columns, options.max_width))
         for name, errors, unit in _errors(rows):
-            inside = f"{sum(row.low <= row.measured <= row.high for row in rows)} of {len(rows)} inside the interval"
-            yield Text(
-                f"{name}: mean error {statistics.fmean(errors):.1f} {unit}, largest {max(errors):.1f} {unit}; {inside}.",
-                style="bold",
-            )
+            text = f"{name}: mean error {statistics.fmean(errors):.1f} {unit}, largest {max(errors):.1f} {unit}."
+            yield Text(text, style="bold")
+        inside = sum(row.low <= row.measured <= row.high for row in rows)
+        yield Text(f"{inside} of {counted(len(rows), 'measurement')} inside the interval.", style="bold")
 
 
 def _unidentified_lines(rows: Sequence[PredictedFigure]) -> Iterator[Text]:
@@ -65,22 +65,23 @@ def _unidentified_lines(rows: Sequence[PredictedFigure]) -> Iterator[Text]:
     for why in dict.fromkeys(why for row in rows for why in row.unidentified):
         count = sum(why in row.unidentified for row in rows)
         yield Text(
-            f"Not identified, {count} of {counted(len(rows), 'row')}: {why}. The prediction assumes that it does not limit; its 90 % interval is a pair of bounds.",
+            f"Not identified, {count} of {counted(len(rows), 'row')}: {why}. What is printed there are bounds.",
             style="bold",
         )
 
 
 def _errors(rows: Sequence[PredictedFigure]) -> list[tuple[str, list[float], str]]:
-    shares = [abs(100 * row.error) for row in rows if row.figure == SHARE]
-    others = [abs(100 * row.error) for row in rows if row.figure != SHARE]
+    """Of what is identified."""
+    plain = [row for row in rows if not row.unidentified]
+    shares = [abs(100 * row.error) for row in plain if row.figure == SHARE]
+    others = [abs(100 * row.error) for row in plain if row.figure != SHARE]
     groups = [("AU", shares, "points"), ("Seconds and throughputs", others, "%")]
     return [group for group in groups if group[1]]
 
 
 def _predicted(row: PredictedFigure) -> str:
-    """Of what is not identified, the better bound."""
-    end = "at most " if row.figure in (SHARE, THROUGHPUT, SAMPLES) else "at least "
-    return f"{end if row.unidentified else ''}{_value(row.figure, row.predicted)}"
+    """Nobody takes the middle of a pair of bounds for an answer."""
+    return "not identified" if row.unidentified else _value(row.figure, row.predicted)
 
 
 def _measured(row: PredictedFigure) -> str:
@@ -156,8 +157,32 @@ def _range(figure: KnownFigure) -> str:
     return f"{' – '.join(ends)} of it"
 
 
-def predicted_json(kind: str, figures: Sequence[PredictedFigure], fitted: JsonObject | None = None) -> JsonObject:
-    """`kind`: table_validation or table_calibration."""
+def too_slow_text(slow: TooSlow) -> tuple[str, str]:
+    """What to look at before anything is fitted: a sentence, and what to do."""
+    name, measured, predicted = (
+        _NAMES[slow.figure],
+        _value(slow.figure, slow.measured),
+        _value(slow.figure, slow.predicted),
+    )
+    text = f"The study is slower than was measured, and no fit makes it faster: {name} of {slow.point.name} is {predicted}, measured {measured}."
+    if slow.key is None:
+        return (
+            text,
+            "Check workload.train.computation_time and the sizes of samples: no single figure of the system is why.",
+        )
+    reads = f", {counted(slow.reads, 'read')} for each sample" if slow.key.endswith("latency") else ""
+    smaller = ", or raise workload.reader.transfer_size" if reads and slow.reads > 1 else ""
+    without = _value(slow.figure, slow.without)
+    return (
+        f"{text} Mostly because of {slow.key} = {slow.value}{reads}: without it, {name} is {without}.",
+        f"Correct {slow.key}{smaller}.",
+    )
+
+
+def predicted_json(
+    kind: str, figures: Sequence[PredictedFigure], fitted: JsonObject | None = None, slow: TooSlow | None = None
+) -> JsonObject:
+    """`kind`: table_validation or table_calibration. `slow`: why no fit is as fast as was measured."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": kind,
@@ -179,5 +204,19 @@ def predicted_json(kind: str, figures: Sequence[PredictedFigure], fitted: JsonOb
             }
             for row in figures
         ],
-        "findings": [],
+        "findings": [_too_slow_json(slow)] if slow else [],
     }
+
+
+def _too_slow_json(slow: TooSlow) -> JsonObject:
+    evidence = {
+        "nodes": slow.point.nodes,
+        "ranks": slow.point.ranks,
+        "figure": slow.figure,
+        "measured": slow.measured,
+        "predicted": slow.predicted,
+        "key": slow.key,
+        "without": slow.without if slow.key else None,
+    }
+    text, suggestion = too_slow_text(slow)
+    return {"kind": "slower_than_measured", "evidence": evidence, "text": text, "suggestion": suggestion}

@@ -1,7 +1,7 @@
 """What is known of a system's numbers: where each comes from, and how far it may be off."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tierscope.errors import SpecError
@@ -20,7 +20,7 @@ _MOST_TEXT = 1000
 _EXAMPLE = 'tiers.gfs.bandwidth: {assumed: "why this value", low: 1 GB/s, high: 3 GB/s}'
 
 Number = int | float
-Draw = Mapping[str, Number]  # by key path
+Draw = Mapping[str, Number | None]  # by key path; None: a limit that only other draws have
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,10 @@ def read_draws(node: Node | None, system: System, figures: Mapping[str, KnownFig
     if len(node.value) > MAX_DRAWS:
         raise SpecError(f"{node.where}: draws has {len(node.value)} entries; at most {MAX_DRAWS}: remove some")
     known = number_keys(system)
+    left_out = {path for path, value in numbers(system).items() if value is None}
     draws: list[Draw] = []
     for index, child in enumerate(node.value):
-        draws.append(_read_draw(child, f"draws[{index}]", known, figures))
+        draws.append(_read_draw(child, f"draws[{index}]", known, figures, left_out))
         if draws[-1].keys() != draws[0].keys():
             path = min(draws[-1].keys() ^ draws[0].keys())
             raise SpecError(
@@ -171,18 +172,21 @@ def read_draws(node: Node | None, system: System, figures: Mapping[str, KnownFig
     return tuple(draws)
 
 
-def _read_draw(node: Node, name: str, known: Mapping[str, Key], figures: Mapping[str, KnownFigure]) -> Draw:
+def _read_draw(
+    node: Node, name: str, known: Mapping[str, Key], figures: Mapping[str, KnownFigure], left_out: Collection[str]
+) -> Draw:
+    """`left_out`: limits that the system has not, and some of its draws may have."""
     if not isinstance(node.value, dict) or not node.value:
         raise SpecError(f"{node.where}: {name} must map keys to values, e.g. tiers.gfs.metadata_ops: 900/s")
-    draw: dict[str, Number] = {}
+    draw: dict[str, Number | None] = {}
     for path, child in node.value.items():
         _refuse_unknown(path, child.where, name, known)
-        if path not in figures or figures[path].kind != "fitted":
+        if path not in left_out and (path not in figures or figures[path].kind == "source"):
             raise SpecError(
-                f"{child.where}: {name}.{path}: only fitted figures can be drawn; add figures.{path} as fitted"
+                f"{child.where}: {name}.{path}: only figures that are fitted or assumed can be drawn; add figures.{path} as fitted"
             )
         value: Number | None = read_value(known[path], child, f"{name}.{path}")
-        if value is None:
+        if value is None and path not in left_out:
             raise SpecError(f"{child.where}: {name}.{path} has no value; add one or remove the draw")
         draw[path] = value
     return draw
@@ -216,4 +220,4 @@ def draw_lines(draws: Sequence[Draw], system: System) -> Iterator[str]:
         yield "draws:"
     for draw in draws:
         for place, (path, value) in enumerate(draw.items()):
-            yield f"{'  ' if place else '- '}{path}: {scalar(known[path].kind.format(value))}"
+            yield f"{'  ' if place else '- '}{path}: {scalar(None if value is None else known[path].kind.format(value))}"

@@ -21,6 +21,7 @@ from tierscope.spec.check import find_problem
 from tierscope.spec.figures import (
     Draw,
     KnownFigure,
+    Number,
     draw_lines,
     figure_lines,
     nearest,
@@ -95,12 +96,16 @@ def within_limits(known: KnownSystem) -> KnownSystem:
         low, high = (None if end is None else nearest(declared[path], end) for end in (figure.low, figure.high))
         value = values[path]
         figures[path] = replace(figure, value=figure.value if value is None else value, low=low, high=high)
-    draws = tuple({path: nearest(declared[path], value) for path, value in draw.items()} for draw in known.draws)
+    draws = tuple(
+        {path: None if value is None else nearest(declared[path], value) for path, value in draw.items()}
+        for draw in known.draws
+    )
     return KnownSystem(known.name, system, figures, draws, known.measured)
 
 
 def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
-    """The system once for every draw: each drawn rate as much more or less than the known one; so what was changed since stays changed.
+    """The system once for every draw: each fitted rate as much more or less than the known one; so what was changed since stays changed. What was
+    assumed or published and is another number here is known: somebody set it.
 
     Where no fit left draws that go together, each figure is drawn by itself within its interval, alike in logarithms; from 0 on, evenly.
     """
@@ -110,14 +115,29 @@ def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
         where = f"draws[{index}]"
         tree = dump.to_tree(system, where)
         for path, value in draw.items():
-            base, current = values.get(path), ours.get(path)
-            if path in declared and base and current:
-                moved = current * value / base if current != base else value
-                whole = round(moved) if isinstance(current, int) else moved
-                kept = nearest(declared[path], whole)
-                tree = tree.set(path.split("."), Node(declared[path].kind.format(kept), where))
+            if path not in declared:
+                continue
+            moved = _moved(values.get(path), ours.get(path), value, _is_fitted(known, path))
+            kept = None if moved is None else nearest(declared[path], moved)
+            tree = tree.set(path.split("."), Node(None if kept is None else declared[path].kind.format(kept), where))
         drawn.append(build_section(System, tree))
     return tuple(drawn)
+
+
+def _is_fitted(known: KnownSystem, path: str) -> bool:
+    figure = known.figures.get(path)
+    return figure is not None and figure.kind == "fitted"
+
+
+def _moved(base: Number | None, current: Number | None, drawn: Number | None, fitted: bool) -> Number | None:
+    """What becomes of a number of ours, where the known system has `base` and the draw `drawn`."""
+    if current == base:
+        moved = drawn
+    elif fitted and base and current and drawn is not None:
+        moved = current * drawn / base
+    else:
+        return current
+    return round(moved) if isinstance(current, int) and moved is not None else moved
 
 
 def _within_intervals(known: KnownSystem) -> list[Draw]:
