@@ -26,6 +26,7 @@ DRAWING = {
     "predict/drawn.py": "how many operations each server gets",
     "predict/spread.py": "the error of the model",
     "storage/background.py": "what others ask of a station",
+    "predict/table_alike.py": "figures of fits that are about as good",
     "predict/sampled.py": "the sizes of a rank's samples, in all",
 }
 DISTRIBUTIONS = {
