@@ -189,7 +189,9 @@ def test_a_table_tells_what_to_measure_for_a_study(tmp_path: Path, capsys: pytes
     assert (settling["asked"], settling["open"]) == (2, 1)
     assert [point["sweep"] for point in settling["measure"]] == [{"ranks_per_node": 64}]
     assert run("calibrate", path, "--study", study, "--for", wanted, "--quiet") == 0
-    assert f"• tierscope run {wanted} --set ranks_per_node=64" in capsys.readouterr().out.replace("\n", "")
+    assert f"• tierscope run {wanted} --set system.ranks_per_node=64 --out OUT" in capsys.readouterr().out.replace(
+        "\n", ""
+    )
     assert run("calibrate", path, "--study", study, "--for", "no-such-study.yaml", "--quiet") == 2
     assert "no-such-study.yaml" in one_line(capsys)
 
