@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec.inspect as structs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -331,3 +332,27 @@ def test_a_doubt_that_nobody_knows_is_damage() -> None:
     told = {"passes": 1, "doubt": "bad weather", "late_reads": 0}
     with pytest.raises(ResultError, match=r"records\.rereads\.doubt = 'bad weather' is not known"):
         decode_description({**whole, "records": {**whole["records"], "rereads": told}}, "mend it")
+
+
+def fields_of(described: structs.Type, seen: set[type]) -> Iterator[str]:
+    """Names of all fields, also of what is inside."""
+    if isinstance(described, structs.StructType) and described.cls not in seen:
+        seen.add(described.cls)
+        for field in described.fields:
+            yield field.encode_name
+            yield from fields_of(field.type, seen)
+    inner = [*getattr(described, "types", ()), *getattr(described, "item_types", ())]
+    inner += [getattr(described, name, None) for name in ("item_type", "key_type", "value_type")]
+    for part in inner:
+        if isinstance(part, structs.Type):
+            yield from fields_of(part, seen)
+
+
+def test_fields_that_were_added_are_listed_with_their_version() -> None:
+    """Else results of the version before are called damaged. The stored list is what version 5 had; a new version stores its own."""
+    before = set((Path(__file__).parent / "fields-of-version-5.txt").read_text().split())
+    now = {
+        name for kind in (Measured, Simulated, Traced, Imported) for name in fields_of(structs.type_info(kind), set())
+    }
+    assert now - before == added_after(5)
+    assert before <= now
