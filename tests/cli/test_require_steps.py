@@ -61,6 +61,7 @@ def test_what_does_not_go_together_is_refused(asked: Asker, tmp_path: Path) -> N
     assert "NVIDIA H200" in asked.refused("--device-file", H200)  # accelerators of cori-gpu are others
     assert "no such file" in asked.refused("--device-file", str(tmp_path / "none.yaml"))
     assert "neither training.json nor efficiency.json" in asked.refused("--measured", str(tmp_path))
+    assert "efficiency.json: is damaged: input" in asked.refused("--measured", efficiency(tmp_path, input="abc"))
     assert "has --batch 8, but 4 is asked" in asked.refused("--measured", efficiency(tmp_path, batch=8))
     assert "has --precision fp32" in asked.refused("--measured", efficiency(tmp_path, precision="fp32"))
     assert "has model lenet5" in asked.refused("--measured", efficiency(tmp_path, model="lenet5"))

@@ -28,6 +28,7 @@ _SAID = 60  # characters of what a file says
 
 _Memory = Annotated[int, msgspec.Meta(ge=1, le=1 << 50)]
 _Batch = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
+_Shape = Annotated[str, msgspec.Meta(pattern=r"^[1-9]\d{0,8}(x[1-9]\d{0,8}){0,9}$")]
 _Rate = Annotated[float, msgspec.Meta(gt=1e-6, lt=1e12)]  # samples per second
 
 
@@ -43,7 +44,7 @@ class _Efficiency(msgspec.Struct):
     device_memory_bytes: _Memory | None = None
     optimizer: str = "sgd"
     checkpointed: bool = False
-    input: str | None = None
+    input: _Shape | None = None
 
 
 class _TrainedPoint(msgspec.Struct):

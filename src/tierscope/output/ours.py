@@ -3,7 +3,7 @@
 The kind that a mark says gives the names that there can be. A mark of a dataset says which of them there are (suffix, number of files, subfolders,
 others by name), and a mark of a result lists the files that have fixed names, and logs of profilers. A mark can only narrow the list: who forges
 one gains no name. Marks that were written before say neither. Then a dataset's names are those that its folder's name tells, and a result's are
-all of its kind.
+all of its kind; of tenders and reproductions, whose names anyone may give, there are none.
 """
 
 import re
