@@ -331,10 +331,7 @@ def _possible(network: str, points: dict[str, Any]) -> Iterable[Row]:
         data: [row["samples_per_second"] for row in beside["torch"] if row["data"] == data]
         for data in ("memory", "disk")
     }
-    limits = {
-        "memory": ("memory", rates["synthetic"], FROM_MEMORY),
-        "disk": ("tiers", possible, FROM_DISK),
-    }
+    limits = {"memory": ("memory", rates["synthetic"], FROM_MEMORY), "disk": ("tiers", possible, FROM_DISK)}
     evenly = statistics.median(in_c) < NEARLY_EQUAL * rates["synthetic"] < NEARLY_EQUAL**2 * statistics.median(in_c)
     for data, (source, limit, goal) in limits.items():
         ours, (low, high) = rates[source], points[source]["interval"]

@@ -6,6 +6,7 @@
     │   ├── ForeignDirectoryError  a directory that holds what we did not make
     │   ├── ResultError            a result file that cannot be read
     │   ├── BarePriceError         a price without its unit
+    │   ├── UnidentifiedError      a study uses what its known system does not say
     │   ├── CommandError           a command that cannot be started, exit code 126 (not found: 127) as of a shell
     │   └── DamagedDataError       a data file with wrong content
     └── StoppedError               stopped, and the same command resumes it, exit code 3
@@ -122,6 +123,14 @@ class BarePriceError(UserError):
     def __init__(self, message: str, fixes: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.fixes = dict(fixes or {})
+
+
+class UnidentifiedError(UserError):
+    """`reason`: what is not identified, without what to do about it."""
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class DamagedDataError(UserError):

@@ -8,6 +8,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -172,7 +173,7 @@ def format_seconds(value: float) -> str:
 
 def format_money(amount: float) -> str:
     """Grouped, and never in powers of ten; in whatever money prices are."""
-    return f"{amount:,.6g}" if abs(amount) < 999_999.5 else f"{amount:,.0f}"
+    return f"{Decimal(f'{amount:.6g}'):,f}" if abs(amount) < 999_999.5 else f"{amount:,.0f}"
 
 
 def counted(amount: int, noun: str, grouped: bool = False) -> str:

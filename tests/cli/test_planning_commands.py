@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,11 @@ import pytest
 
 from tests.cli.test_commands import one_line, run
 from tests.predict.planning import TEXT
+from tierscope.commands.calibrate import write_known
+from tierscope.spec.calibrated import CalibratedRange
+from tierscope.spec.figures import KnownFigure, numbers
+from tierscope.spec.known import KnownSystem
+from tierscope.spec.load import load
 
 pytestmark = pytest.mark.whole
 
@@ -214,6 +220,21 @@ def test_the_test_script_passes_exit_codes_on(ran: int, judged: int, code: int, 
     said = Path("tender/said").read_text().splitlines()
     assert said[0] == "run study.yaml --out OUT"
     assert said[1:] == ([] if ran else ["analyze OUT --goal io=3600 s"])
+
+
+def test_a_calibrated_system_has_remedies_too(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Opens on its shared tier are in what it was fitted to; the result remembers that."""
+    system = load(study).study.system
+    system = replace(system, tiers=(system.tiers[0], replace(system.tiers[1], metadata_ops=None)))
+    figures = {path: KnownFigure(value, "source", "x") for path, value in numbers(system).items() if value is not None}
+    measured = CalibratedRange((1e5,), (8,), (0.0, 1.0))
+    write_known(KnownSystem("mine", system, figures, measured=measured), "system.yaml")
+    found = printed(capsys, "simulate", study, "--system", "system.yaml", "--out", "made", "--quiet")
+    names = {remedy["name"] for remedy in found["remedies"]}
+    assert names >= {"the largest cache rate that fits", "first touch: nodes keep what they read first"}
+    assert run("report", "made", "--out", "page") == 0
+    page = Path("page/report.html").read_text()
+    assert all(name in page for name in names)
 
 
 def test_an_option_with_something_that_has_no_price_is_neither_free_nor_within_a_limit(

@@ -3,16 +3,21 @@
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tierscope.analysis.shuffling import Io, Shuffle, ShuffleRow, Shuffling, shuffling_json
+from tierscope.commands.calibrate import write_known
 from tierscope.commands.shuffling import ShufflingOptions, shuffling
 from tierscope.errors import UserError
 from tierscope.plan.order import Order
 from tierscope.plan.plan import Plan
 from tierscope.predict.shuffling_io import ShufflingLayout, part_of_system, simulated_io
+from tierscope.spec.calibrated import CalibratedRange
+from tierscope.spec.figures import KnownFigure, numbers
+from tierscope.spec.known import KnownSystem, load_system
 from tierscope.train.digits import TRAIN_SAMPLES, load_digits, one_thread, written_order
 from tierscope.train.learning import learn
 from tierscope.train.perceptron import batches
@@ -170,15 +175,15 @@ def test_more_room_takes_io_from_the_far_tier() -> None:
 
 
 def test_a_part_of_a_system_has_its_part_of_what_is_shared() -> None:
-    part, whole = part_of_system("fugaku", 16, 4), part_of_system("fugaku", 768, 4)
+    part, whole = part_of_system("fugaku", 16, 4).system, part_of_system("fugaku", 768, 4).system
     near, far = part.tiers
     assert (part.nodes, part.ranks_per_node) == (16, 4)
     assert far.metadata_ops == pytest.approx(27_500 * 16 / 768)
     assert far.gateway_bandwidth == pytest.approx(12.5e9 * 16 / 192)
     assert far.gateway_shared_by == 16
     assert near == whole.tiers[0]  # one SSD for 16 nodes, here as there
-    assert part_of_system("fugaku", 4, 4).tiers[0].read_ops == pytest.approx(1511 / 4)
-    assert part_of_system("laptop", 16, 4).tiers[1].metadata_ops == 2000
+    assert part_of_system("fugaku", 4, 4).system.tiers[0].read_ops == pytest.approx(1511 / 4)
+    assert part_of_system("laptop", 16, 4).system.tiers[1].metadata_ops == 2000
 
 
 def test_json_has_what_was_promised() -> None:
@@ -248,6 +253,18 @@ def test_a_system_without_a_near_tier_is_refused(tmp_path_factory: pytest.TempPa
                     "  nodes: {source: x}\n  ranks_per_node: {source: x}\n  tiers.gfs.bandwidth: {source: x}\n")  # fmt: skip
     with pytest.raises(UserError, match=r"its tiers are gfs \(global\): use another system"):
         part_of_system(str(path), 16, 4)
+
+
+def test_a_calibrated_system_has_its_opens_in_its_other_rates(tmp_path: Path) -> None:
+    near, far = part_of_system("fugaku", 16, 4).system.tiers
+    system = replace(load_system("fugaku").system, tiers=(near, replace(far, metadata_ops=None)))
+    figures = {path: KnownFigure(value, "source", "x") for path, value in numbers(system).items() if value is not None}
+    path = str(tmp_path / "system.yaml")
+    write_known(KnownSystem("plain", system, figures), path)
+    with pytest.raises(UserError, match="metadata_ops"):
+        simulated_io(layout(path), GLOBAL, 4, range(1, 2))
+    write_known(KnownSystem("mine", system, figures, measured=CalibratedRange((1e5,), (4,), (0.0, 1.0))), path)
+    assert simulated_io(layout(path), GLOBAL, 4, range(1, 2)).median > 0
 
 
 def test_an_io_of_nothing_has_a_median() -> None:

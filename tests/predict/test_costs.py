@@ -116,7 +116,7 @@ def test_a_limit_that_the_study_does_not_have_cannot_be_bought() -> None:
     assert cost(limited, {path: 3e9}, "gfs.node_bandwidth=300/GB/s") == pytest.approx(4 * 2 * 300)
 
 
-@pytest.mark.parametrize(("amount", "text"), [(4.8e6, "4,800,000"), (999_999.9, "1,000,000"), (0.125, "0.125"), (-3e7, "-30,000,000")])  # fmt: skip
+@pytest.mark.parametrize(("amount", "text"), [(4.8e6, "4,800,000"), (999_999.9, "1,000,000"), (0.125, "0.125"), (-3e7, "-30,000,000"), (1e-5, "0.00001"), (-1.5e-7, "-0.00000015"), (0.0, "0")])  # fmt: skip
 def test_money_has_no_powers_of_ten(amount: float, text: str) -> None:
     assert format_money(amount) == text
     assert UnitPrice(4.8e6, "server", 1.0).text == "4800000/server"

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from tests.predict.planning import loaded
-from tierscope.errors import UserError
+from tierscope.errors import UnidentifiedError, UserError
 from tierscope.predict.combining import simulate_combination
 from tierscope.predict.missing_rates import refuse_missing_rates
+from tierscope.predict.settle import settle
 from tierscope.spec import known as systems
 from tierscope.spec import presets, sweep
 from tierscope.spec.calibrated import CalibratedRange
@@ -59,10 +60,12 @@ def known_of(study: Study, **changes: Any) -> KnownSystem:
 def test_a_system_that_knows_only_a_part_is_not_identified() -> None:
     study = with_gfs(**NO_OPENS)
     with pytest.raises(
-        UserError, match=r"^not identified: the study opens files on it, but the system fio-ior"
+        UnidentifiedError, match=r"^not identified: the study opens files on it, but the system fio-ior"
     ) as error:
         refuse_missing_rates(study, known_of(study))
     assert "tierscope probe --tier gfs=DIR" in str(error.value)
+    assert error.value.reason == "the study opens files on it, but the system fio-ior does not say gfs.metadata_ops"
+    assert [point.tells for point in settle(known_of(study), study).points] == [(error.value.reason,)]
     assert "--set gfs.metadata_ops=RATE" in str(error.value)
     whole = CalibratedRange((1e5,), (4,), (0.0, 1.0))
     refuse_missing_rates(study, known_of(study, measured=whole))  # opens are in what it was fitted to

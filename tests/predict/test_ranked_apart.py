@@ -106,3 +106,14 @@ def test_remedies_stand_with_the_case_that_needs_them() -> None:
     found = explored(combination(3.0, 1e6, case="a", servers=1), combination(9.0, 1e6, case="b", servers=1))
     remedy = Remedy("local shuffle", {}, combination(2.0, 1e6, case="b", servers=1), 0.1)
     assert [len(group.remedies) for group in groups_apart(replace(found, remedies=(remedy,)))] == [0, 1]
+
+
+def test_what_has_no_price_is_not_the_cheapest() -> None:
+    """A group with options within the limit, and one without."""
+    within = replace(combination(3.0, 1e6, case="small"), cost=50.0)
+    free = replace(combination(3.0, 1e6, case="big"), cost=0.0, unpriced=("system.tiers.gfs.bandwidth",))
+    dear = replace(combination(2.0, 1e6, case="big", servers=9), cost=200.0)
+    limited = replace(explored(within, free, dear), pareto=(within,), max_price=100.0)
+    assert "none within 100: the cheapest costs 200." in shown(limited)
+    unknown = replace(explored(within, free), pareto=(within,), max_price=100.0)
+    assert "none within 100: what they cost is not known without a price for gfs.bandwidth." in shown(unknown)

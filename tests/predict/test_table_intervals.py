@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import run
+from tests.cli.test_commands import one_line, run
 from tests.predict.test_measured_table import STUDY, made, with_client
 from tierscope.commands.calibrate import write_known
 from tierscope.predict.measured_table import FIRST_MEAN, SHARE, MeasuredTable
+from tierscope.predict.table_fit import FittedTable
 from tierscope.predict.table_intervals import PredictedFigure
-from tierscope.predict.tables import CalibratedTable, calibrate_table, validate_table
-from tierscope.spec.figures import KnownFigure
+from tierscope.predict.tables import CalibratedTable, _known, calibrate_table, validate_table
+from tierscope.spec.figures import KnownFigure, numbers
 from tierscope.spec.known import KnownSystem, load_system
 from tierscope.spec.load import Loaded
 from tierscope.watch import Silent
@@ -123,3 +124,37 @@ def test_a_study_that_is_slower_than_was_measured_is_told_why(
     study.write_text(STUDY)
     assert run("calibrate", rows, "--study", study, "--quiet") == 0
     assert "slower than was measured" not in capsys.readouterr().out
+
+
+def test_a_study_whose_only_rate_is_what_makes_it_slow_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without that rate, and without compute, an epoch would take no time: there is nothing to compare with."""
+    study, rows = tmp_path / "study.yaml", tmp_path / "rows.csv"
+    text = STUDY.replace("computation_time: 20 ms", "computation_time: 0 s")
+    study.write_text(text.replace("bandwidth: 100 GB/s, latency: 1 ms", "bandwidth: 10 MB/s"))
+    rows.write_text("ranks,epoch_s\n1,1\n2,1.1\n")
+    assert run("calibrate", rows, "--study", study, "--quiet") == 0
+    assert "The study is slower than was measured" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["calibrate", "validate"])
+def test_a_single_step_has_no_utilisation(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, rows = tmp_path / "study.yaml", tmp_path / "rows.csv"
+    study.write_text(STUDY)
+    rows.write_text("ranks,au_percent,steps\n1,90,1\n2,80,1\n")
+    assert run(command, rows, "--study", study, "--quiet") == 2
+    assert "AU needs more than one step, and small has one for each rank" in one_line(capsys)
+    rows.write_text("ranks,au_percent,steps\n1,90,1\n2,80,30\n")  # the other row tells something
+    assert run(command, rows, "--study", study, "--quiet") == 0
+
+
+def test_figures_of_other_fits_stand_in_the_order_of_their_keys() -> None:
+    """As their file does, whatever the order of sets is today."""
+    loaded = with_client()
+    keys = ("process_overhead", "step_overhead", "step_jitter", "tiers.gfs.latency", "tiers.gfs.bandwidth")
+    other = {key: float(numbers(loaded.study.system)[key] or 0.0) for key in keys}
+    fitted = FittedTable(loaded.study.system, {}, {}, 0.0, 0.0, alike=(other, other))
+    figures = list(_known(made(loaded, [(1, 2)], (SHARE,)), loaded, fitted).figures)
+    assert len(figures) > 3
+    assert figures == sorted(figures)

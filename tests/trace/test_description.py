@@ -124,6 +124,16 @@ def test_imports_of_later_versions_are_read_too(name: str, version: int) -> None
         decoded({**plain, "schema_version": SCHEMA_VERSION})
 
 
+@pytest.mark.parametrize("name", ["simulated", "trained"])
+def test_versions_before_spreads_of_epochs_are_read(name: str) -> None:
+    about = decoded(first_version(name))
+    later = {"epoch_spread", "device_memory_bytes", "calibrated"}
+    plain = {key: value for key, value in stored(about).items() if key not in later}
+    if plain["training"]:
+        plain["training"] = {key: value for key, value in plain["training"].items() if key not in later}
+    assert decoded({**plain, "schema_version": 5}) == about
+
+
 MAPS = (
     *("spread", "hit_rate", "sweep", "packages", "filesystems", "phases", "mapped", "habits"),
     *("partial_modules", "other_calls"),

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tierscope.cli.main import COMMANDS
-from tools.fuzz.mutate import NUMBERS, TEXTS, damage, swap_kind
+from tools.fuzz.kinds import swap_kind
+from tools.fuzz.mutate import NUMBERS, TEXTS, damage
 
 SENTINEL = "not ours: must stay as it is\n"
 # In every folder: files that only resemble ours.

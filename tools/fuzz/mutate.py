@@ -7,10 +7,8 @@ import copy
 import gzip
 import io
 import json
-import os
 import random
 import re
-import socket
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -19,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tools.fuzz.kinds import swap_kind
 
 NUMBERS = (0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30, 1e308, -1e308, 5e-324, 1e-310, 0.1, float("nan"), float("inf"), float("-inf"))  # fmt: skip
 SIZES = ("0", "1", "2", "3", "0.5", "1e-3", "1e-15", "1e-300", "5e-324", "7", "64", "1000", "1e6", "1e9", "1e12", "1e15", "1e18", "1e300", "-1")  # fmt: skip
@@ -304,35 +304,6 @@ def _odd_in(column: Any, dice: random.Random) -> Any:
     if column.dtype.is_nested():
         return dice.choice((None, [], [1], [-1], [2**40] * 100))
     return dice.choice((None, *(text for text in TEXTS if "\udcff" not in text)))
-
-
-# ---- kinds of files ----
-
-
-def swap_kind(path: Path, dice: random.Random) -> str:
-    """Something else at its place: what must be refused, and never waited for."""
-    if path.is_dir() and not path.is_symlink():
-        path.rename(path.with_name("was-" + path.name))
-    else:
-        path.rename(path.with_name("was-" + path.name)) if dice.random() < 0.5 else path.unlink()
-    kinds: dict[str, Callable[[], object]] = {
-        "a FIFO": lambda: os.mkfifo(path),
-        "a folder": path.mkdir,
-        "a full folder": lambda: (path / "x").mkdir(parents=True),
-        "a link to itself": lambda: path.symlink_to(path.name),
-        "a dangling link": lambda: path.symlink_to("nowhere"),
-        "a link to an endless device": lambda: path.symlink_to("/dev/zero"),
-        "a link to an empty device": lambda: path.symlink_to("/dev/null"),
-        "a link to a file of someone's": lambda: path.symlink_to(os.path.relpath("precious.txt", path.parent)),
-        "an empty file": path.touch,
-        "an unreadable file": lambda: path.touch(0),
-        "a sparse terabyte": lambda: path.open("wb").truncate(1 << 40),
-        "a socket": lambda: socket.socket(socket.AF_UNIX).bind(os.path.relpath(path)),
-        "nothing": lambda: None,
-    }
-    kind = dice.choice(list(kinds))
-    kinds[kind]()
-    return kind
 
 
 FORMS: dict[str, tuple[Callable[[bytes, random.Random], bytes], ...]] = {

@@ -40,6 +40,7 @@ class Conditions:
     threads_seconds_per_op: float | None = None
     processes: int | None = None
     simulated: tuple[str, ...] = ()  # by which methods, where nothing was measured
+    calibrated: bool = False  # of a simulation: its system was
     checkpoints_left_out: bool = False  # of a simulation, although the study has some
     policies: tuple[str, ...] = ()  # of placement, where they are known
     warm_storages: tuple[str, ...] = ()  # tiers whose storage cannot evict
@@ -96,6 +97,7 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         harness_seconds_per_sample=_worst(cost.harness_seconds_per_sample for cost in costs),
         threads_seconds_per_op=_worst(cost.threads_seconds_per_op for cost in costs),
         checkpoints_left_out=any(isinstance(about, Simulated) and about.checkpoints_left_out for about in abouts),
+        calibrated=any(isinstance(about, Simulated) and about.calibrated for about in abouts),
         simulated=tuple(sorted({str(about.method) for about in abouts if isinstance(about, Simulated)})),
         policies=tuple(sorted({about.policy for about in of_studies if about.policy})),
         profilers=tuple(sorted({about.profiler for about in abouts if isinstance(about, Measured) and about.profiler})),

@@ -31,7 +31,7 @@ from tierscope.bench.stall import USUAL_SECONDS
 from tierscope.commands.analyze import analyze
 from tierscope.commands.report import write_report
 from tierscope.commands.run import LocalRun, run_here
-from tierscope.commands.simulate import refuse_generate_only, simulate_study
+from tierscope.commands.simulate import refuse_generate_only, remedies_of, simulate_study
 from tierscope.errors import UserError
 from tierscope.jsonable import JsonObject
 from tierscope.predict.exploration import SimulatedExploration
@@ -290,7 +290,8 @@ def simulate(
         _say_notes(loaded, watch)
         store = simulate_study(loaded.study, target, method, watch, loaded.known)
         result = Result(analyze(target, store=store), target)
-        write_report(result._analysis, target, None, {}, remedies=result._instead())
+        result._remedies = remedies_of(result._analysis, loaded.known)
+        write_report(result._analysis, target, None, {}, remedies=result._remedies)
     return result
 
 

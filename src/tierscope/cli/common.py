@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tierscope.report.folder import WrittenReport
     from tierscope.report.summary import Summary
     from tierscope.spec.goal import Goal
+    from tierscope.spec.known import KnownSystem
     from tierscope.spec.load import Loaded
     from tierscope.spec.study import Study
 
@@ -291,12 +292,19 @@ def show_metrics(summary: "Summary", as_json: bool) -> None:
         click.echo(line)
 
 
-def show_result(analysis: "Analysis", target: str, as_json: bool, summary: "Summary | None" = None) -> None:
-    """What `run` and `simulate` end with: the breakdown, and where results and page are. `summary`: DLIO's metrics, if they are to be shown."""
+def show_result(
+    analysis: "Analysis",
+    target: str,
+    as_json: bool,
+    summary: "Summary | None" = None,
+    known: "KnownSystem | None" = None,
+) -> None:
+    """What `run` and `simulate` end with: the breakdown, and where results and page are. `summary`: DLIO's metrics, if they are to be shown; `known`: of the
+    system that was simulated."""
     from tierscope.commands.report import write_report  # noqa: PLC0415
     from tierscope.commands.simulate import remedies_of  # noqa: PLC0415
 
-    remedies = remedies_of(analysis)
+    remedies = remedies_of(analysis, known)
     if summary is None or not as_json:
         show_analysis(analysis, as_json, remedies)
     if summary is not None:

@@ -50,4 +50,4 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     with watching(quiet) as watch:
         common.say_notes(loaded, watch.note)
         store = simulate_study(wanted, target, method, watch, loaded.known)
-    common.show_result(analyze(target, store=store), target, as_json)
+    common.show_result(analyze(target, store=store), target, as_json, known=loaded.known)

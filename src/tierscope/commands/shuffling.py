@@ -152,7 +152,7 @@ def _wish(wanted: ShufflingOptions) -> _Wish:
         samples_per_rank=share,
         sample_bytes=option_values.read_size("--sample-bytes", wanted.sample_bytes),
         epochs=wanted.epochs,
-        system=part_of_system(wanted.system, nodes, wanted.ranks_per_node),
+        known=part_of_system(wanted.system, nodes, wanted.ranks_per_node),
         room_shares=wanted.near_room,
     )
     layouts = _names("--layout", wanted.layout, LAYOUTS)

@@ -68,15 +68,16 @@ def refuse_generate_only(loaded: Loaded, name: str) -> None:
         )
 
 
-def remedies_of(analysis: Analysis) -> tuple[Remedy, ...]:
-    """What would fit where the best point of a simulated result does not; simulated by the result's method, none where that point fits."""
+def remedies_of(analysis: Analysis, known: KnownSystem | None = None) -> tuple[Remedy, ...]:
+    """What would fit where the best point of a simulated result does not; simulated by the result's method, none where that point fits. `known`: of its system,
+    where it is at hand; a result only says whether it was calibrated."""
     study, methods = analysis.study, analysis.conditions.simulated
     best = unconstrained_best(analysis.breakdown)
     if study is None or not methods or best.is_possible:
         return ()
     point = next(point for point in sweep.points(study) if dict(point.sweep) == dict(best.sweep))
     chosen = {name: value for name, value in point.sweep.items() if name != "cache_rate"}
-    return remedies(point.study, methods[0], chosen=chosen)
+    return remedies(point.study, methods[0], known, chosen, calibrated=analysis.conditions.calibrated)
 
 
 def _refuse_other_method(store: RunStore, method: str) -> None:

@@ -59,7 +59,7 @@ def _study() -> Study:
     study = case_study(SMALL_60)
     dataset = replace(study.workload.dataset, num_files_train=FILES)
     train = replace(study.workload.train, epochs=EPOCHS)
-    system = part_of_system("fugaku", NODES, study.system.ranks_per_node)
+    system = part_of_system("fugaku", NODES, study.system.ranks_per_node).system
     return replace(study, system=system, workload=replace(study.workload, dataset=dataset, train=train))
 
 

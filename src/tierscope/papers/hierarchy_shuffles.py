@@ -31,7 +31,7 @@ def _chunks(chunks: tuple[int, ...], seeds: range) -> tuple[Verdict, PaperFigure
         samples_per_rank=SAMPLES,
         sample_bytes=128 * 1024,
         epochs=3,
-        system=part_of_system("fugaku", NODES, RANKS_PER_NODE),
+        known=part_of_system("fugaku", NODES, RANKS_PER_NODE),
         room_shares=ROOM,
     )
     ios = {

@@ -20,11 +20,11 @@ from tierscope.predict.freedom import Freedom
 from tierscope.predict.linearised import Linearised
 from tierscope.predict.outcome import FloatArray
 from tierscope.predict.rates import LEAST_LATENCY, NEGLIGIBLE, Parameter, apply, consistent, with_terms
+from tierscope.predict.spread import DEVIATIONS
 from tierscope.spec.calibrated import AT_LEAST_FACTOR, CalibratedRange
 from tierscope.spec.study import System
 
 DRAWS = 24
-SHARE = 0.9
 _LEAST_CASES = 2
 # What a model error is before anything was left out: at the 104 unseen cache rates of `python -m validation beds` the root mean square of the logarithm
 # is 0.04 (0.037 from three rates, 0.05 from six). How many such errors that is worth is a guess.
@@ -209,11 +209,10 @@ def _draws(linear: Linearised, estimates: Sequence[FittedKey], freedom: Freedom)
 
 def _estimates(best: Fit, linear: Linearised, freedom: Freedom) -> tuple[FittedKey, ...]:
     deviations = np.sqrt(np.diag(linear.covariance()))
-    quantile = 1.645  # of the normal distribution: SHARE lies within
     estimates = []
     for place, parameter in enumerate(best.parameters):
         value, sensitivity = best.values[place], linear.sensitivity(place)
-        low, high = (float(np.exp(linear.logs[place] + sign * quantile * deviations[place])) for sign in (-1, 1))
+        low, high = (float(np.exp(linear.logs[place] + sign * DEVIATIONS * deviations[place])) for sign in (-1, 1))
         low, high = max(low, parameter.low), min(high, parameter.high)
         low, high = min(low, value), max(high, value)
         much = freedom.much(place) if parameter.is_rate else None

@@ -3,15 +3,14 @@
 import numpy as np
 
 from tierscope.predict.outcome import Outcome
+from tierscope.predict.spread import DEVIATIONS
 from tierscope.spec.study import Study
-
-_DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
 
 
 def epoch_range(study: Study, outcome: Outcome, io: tuple[float, float], error: float) -> tuple[float, float]:
     """Low and high of the epoch's seconds. `io`: what low and high are of the I/O time; `error`: of the model."""
     epoch, longest = float(outcome.seconds.max()), float(outcome.wall_classes.sum(axis=(1, 2)).max())
-    reach = 1 + _DEVIATIONS * error if _beside_compute(study, outcome) else 1.0  # it was fitted to epochs themselves
+    reach = 1 + DEVIATIONS * error if _beside_compute(study, outcome) else 1.0  # it was fitted to epochs themselves
     low, high = (_epoch_with(study, outcome, epoch, longest, longest * share) for share in io)
     return max(outcome.compute, min(epoch / reach, low)), max(epoch * reach, high)
 

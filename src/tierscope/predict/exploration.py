@@ -47,6 +47,11 @@ class Combination:
         """It meets the goal, and nothing is known not to fit."""
         return self.met and self.feasibility.is_possible
 
+    @property
+    def price_rank(self) -> tuple[bool, float]:
+        """Cheapest first; those with something that has no price last."""
+        return bool(self.unpriced), self.cost or 0.0
+
     def costs_at_most(self, limit: float | None) -> bool:
         """What has no price for a part of it may cost anything."""
         return limit is None or (not self.unpriced and (self.cost or 0.0) <= limit)

@@ -51,7 +51,7 @@ def ranked(options: Sequence[Combination], goal: Goal) -> list[Combination]:
     """Cheapest first; those with something that has no price last."""
     return sorted(
         options,
-        key=lambda option: (bool(option.unpriced), option.cost or 0.0, option.cache_rate, option.shortfall(goal)),
+        key=lambda option: (option.price_rank, option.cache_rate, option.shortfall(goal)),
     )
 
 

@@ -4,26 +4,26 @@ A tier of each node opens files at the speed of its kernel, which no system here
 for a server, and bytes are moved by something; `unlimited` says that one of these is free. What was calibrated was fitted to whole times, opens included.
 """
 
-from tierscope.errors import UserError
+from tierscope.errors import UnidentifiedError, UserError
 from tierscope.formats import FORMATS
 from tierscope.predict.simulation import check_rates
 from tierscope.spec.known import KnownSystem
 from tierscope.spec.study import STAGED_POLICIES, Study, Tier
 
 _OPENS = ("metadata_ops", "metadata_latency", "open_bytes", "file_open_ops")
-_MOVES = ("bandwidth", "read_ops", "node_bandwidth", "device_bandwidth", "gateway_bandwidth", "stream_bandwidth")
+MOVES = ("bandwidth", "read_ops", "node_bandwidth", "device_bandwidth", "gateway_bandwidth", "stream_bandwidth")
 
 
-def refuse_missing_rates(study: Study, known: KnownSystem | None = None) -> None:
-    """`known`: what is known of the study's system."""
+def refuse_missing_rates(study: Study, known: KnownSystem | None = None, calibrated: bool = False) -> None:
+    """`known`: what is known of the study's system; `calibrated`: it is not at hand, but was."""
     check_rates(study)
-    if known is not None and known.measured is not None:
+    if calibrated or (known is not None and known.is_calibrated):
         return
     for tier in _read_tiers(study):
-        if not any(getattr(tier, key) for key in _MOVES):
-            raise UserError(_missing(tier, known, "bandwidth", "reads from it (latency alone limits no bytes)"))
+        if not any(getattr(tier, key) for key in MOVES):
+            raise _missing(tier, known, "bandwidth", "reads from it (latency alone limits no bytes)")
         if tier.visible_to == "global" and not any(getattr(tier, key) for key in _OPENS):
-            raise UserError(_missing(tier, known, "metadata_ops", "opens files on it"))
+            raise _missing(tier, known, "metadata_ops", "opens files on it")
 
 
 def _read_tiers(study: Study) -> list[Tier]:
@@ -36,12 +36,16 @@ def _read_tiers(study: Study) -> list[Tier]:
     return [*(near if rate > 0 else ()), *([home] if is_home_read else ())]
 
 
-def _missing(tier: Tier, known: KnownSystem | None, key: str, why: str) -> str:
+def _missing(tier: Tier, known: KnownSystem | None, key: str, why: str) -> UserError:
     path = f"{tier.name}.{key}"
     free = f"or --set {path}=unlimited if that takes no time"
     if known is not None and any(of.startswith(f"tiers.{tier.name}.") for of in known.figures):
-        return (
-            f"not identified: the study {why}, but the system {known.name} does not say {path}; measure it with 'tierscope probe --tier {tier.name}=DIR', "
-            f"or add a benchmark's output that has it (opens: mdtest) to 'tierscope probe --from', and use --set {path}=RATE; {free}"
+        reason = f"the study {why}, but the system {known.name} does not say {path}"
+        return UnidentifiedError(
+            f"not identified: {reason}; measure it with 'tierscope probe --tier {tier.name}=DIR', "
+            f"or add a benchmark's output that has it (opens: mdtest) to 'tierscope probe --from', and use --set {path}=RATE; {free}",
+            reason,
         )
-    return f"system.tiers.{tier.name}: the study {why}, but {key} is not set; set it ('tierscope probe' measures it; --system uses that of a known system), {free}"
+    return UserError(
+        f"system.tiers.{tier.name}: the study {why}, but {key} is not set; set it ('tierscope probe' measures it; --system uses that of a known system), {free}"
+    )

@@ -48,7 +48,7 @@ def remedies_for(
     """
     if any(choice.is_recommended for choice in options):
         return ()
-    cheapest = min(options, key=lambda choice: choice.cost or 0.0)
+    cheapest = min(options, key=lambda choice: choice.price_rank)
     nearest = min(options, key=lambda choice: choice.shortfall(goal))
     by_name: dict[str, Remedy] = {}
     for base in dict.fromkeys((id(cheapest), id(nearest))):
@@ -59,12 +59,9 @@ def remedies_for(
             judged = price(remedy.option.judged(goal))
             by_name[remedy.name] = replace(remedy, option=judged)
 
-    def rank(candidate: Remedy) -> tuple[bool, float, float]:
-        return (
-            not candidate.option.met,
-            (candidate.option.cost or 0.0) if candidate.option.met else 0.0,
-            candidate.option.shortfall(goal),
-        )
+    def rank(candidate: Remedy) -> tuple[bool, tuple[bool, float], float]:
+        option = candidate.option
+        return not option.met, option.price_rank if option.met else (False, 0.0), option.shortfall(goal)
 
     reached = math.inf if short_of_room else nearest.shortfall(goal)
     return tuple(
@@ -78,29 +75,37 @@ def remedies(
     known: KnownSystem | None = None,
     chosen: SweepValues | None = None,
     done: Collection[str] = (),
+    calibrated: bool = False,
 ) -> tuple[Remedy, ...]:
     """Of a study with near tiers, shortest I/O first. What our own checks refuse (a format that holds one sample, say) is left out.
 
-    `chosen`: what is other than in the study that was asked about; `done`: remedies that nobody asks for again.
+    `chosen`: what is other than in the study that was asked about; `done`: remedies that nobody asks for again; `calibrated`: the system was, where `known` is not at
+    hand.
     """
     if len(study.system.tiers) < 2:
         return ()
-    plain = _simulated(study, {_POLICY: "pinned", _RATE: 0.0}, method, known)
+
+    def simulated(settings: SweepValues) -> Combination | None:
+        return _simulated(study, settings, method, known, calibrated)
+
+    plain = simulated({_POLICY: "pinned", _RATE: 0.0})
     without = None if plain is None else plain.epoch_seconds
     improving: list[Remedy] = []
     for name, settings, mixed, together in _candidates(study):
-        option = None if name in done else _simulated(study, settings, method, known)
+        option = None if name in done else simulated(settings)
         if option is not None and option.feasibility.is_possible:
             option = with_staging(replace(option, settings=chosen or {}), without)
             improving.append(Remedy(name, settings, option, mixed, together))
     return tuple(sorted(improving, key=lambda candidate: candidate.option.io_seconds))
 
 
-def _simulated(study: Study, settings: SweepValues, method: str, known: KnownSystem | None) -> Combination | None:
+def _simulated(
+    study: Study, settings: SweepValues, method: str, known: KnownSystem | None, calibrated: bool
+) -> Combination | None:
     """The study with these settings; None: our own checks refuse it."""
     try:
         changed = _checked(study, settings)
-        refuse_missing_rates(changed, known)
+        refuse_missing_rates(changed, known, calibrated)
         refuse_unsimulated(changed)
         return simulate_combination({}, changed, method, known)
     except UserError:

@@ -27,10 +27,10 @@ from tierscope.predict.outcome import FloatArray, Outcome
 from tierscope.predict.sampled_schedule import Part, sampled
 from tierscope.predict.saved_epoch import with_saves
 from tierscope.predict.schedule import stay_open
+from tierscope.predict.spread import DEVIATIONS
 from tierscope.spec.study import Study
 
 _TINY = 1e-300
-_DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
 
 
 def simulate_sampled(
@@ -240,7 +240,7 @@ def _tail(engine: FloatArray, beside: FloatArray, level: Callable[[FloatArray], 
     if not engine.any() or not beside.any():
         return 0.0
     ours, theirs = (level(of_ranks) / float(of_ranks.mean()) for of_ranks in (engine, beside))
-    return abs(ours / theirs - 1) / _DEVIATIONS
+    return abs(ours / theirs - 1) / DEVIATIONS
 
 
 def _unsettled(part: Part, stations: Stations, reading: Reading, counts: bound.DrawnCounts, settled: Outcome) -> float:
@@ -253,4 +253,4 @@ def _unsettled(part: Part, stations: Stations, reading: Reading, counts: bound.D
     inline = replace(study, workload=replace(workload, reader=replace(workload.reader, read_threads=0)))
     calm = bound.simulate_counts(inline, stations, reading, counts, np.random.default_rng(study.seed))
     faster = 1 - float(calm.busy.sum()) / max(float(settled.busy.sum()), _TINY)
-    return max(0.0, faster) * (steps - max(pause, part.batches)) / steps / _DEVIATIONS
+    return max(0.0, faster) * (steps - max(pause, part.batches)) / steps / DEVIATIONS

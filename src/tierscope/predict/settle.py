@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tierscope.errors import UserError
+from tierscope.errors import UnidentifiedError, UserError
 from tierscope.jsonable import SweepValues
 from tierscope.predict.identified import identify
 from tierscope.predict.missing_rates import refuse_missing_rates
@@ -59,9 +59,9 @@ def _unknown(point: Point, known: KnownSystem) -> Sequence[str]:
     refuse_unsimulated(point.study)
     try:
         refuse_missing_rates(point.study, known)
-    except UserError as error:
-        if str(error).startswith("not identified: "):
-            return [str(error).removeprefix("not identified: ").partition(";")[0]]
+    except UnidentifiedError as error:
+        return [error.reason]
+    except UserError:
         rate = point.study.placement.cache_rate
         return [f"nothing is known about a tier that is read at cache rate {0 if rate < 1 else 1:.0%}"]
     simulation = Simulation.of(point.study)

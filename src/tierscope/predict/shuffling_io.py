@@ -8,8 +8,8 @@ from tierscope.analysis.shuffling import LOCAL, Io, Shuffle
 from tierscope.errors import UserError
 from tierscope.predict.missing_rates import refuse_missing_rates
 from tierscope.predict.simulation import Simulation
-from tierscope.spec import known
 from tierscope.spec.check import find_problem
+from tierscope.spec.known import KnownSystem, load_system
 from tierscope.spec.study import Dataset, Placement, Reader, Study, System, Tier, Train, Workload
 
 METHOD = "bound"
@@ -25,8 +25,12 @@ class ShufflingLayout:
     samples_per_rank: int
     sample_bytes: int
     epochs: int
-    system: System
+    known: KnownSystem
     room_shares: float  # of a node's near tier, on average: so many times the node's part of the data
+
+    @property
+    def system(self) -> System:
+        return self.known.system
 
     def study(self, shuffle: Shuffle, batch: int, seed: int) -> Study:
         """A study of `run` and `simulate`; a near tier that is too small holds a random part (local: of a node's own share)."""
@@ -61,7 +65,7 @@ def simulated_io(layout: ShufflingLayout, shuffle: Shuffle, batch: int, seeds: r
     near: list[float] = []
     for seed in seeds:
         study = layout.study(shuffle, batch, seed)
-        refuse_missing_rates(study)
+        refuse_missing_rates(study, layout.known)
         simulation = Simulation.of(study)
         for epoch in range(1, EPOCHS + 1):
             outcome = simulation.epoch(epoch, METHOD)
@@ -83,24 +87,24 @@ def _near_files(simulation: Simulation) -> tuple[int, int]:
     return reach, max(plan.files_held(0, node) for node in range(study.system.nodes))
 
 
-def part_of_system(name: str, nodes: int, ranks_per_node: int) -> System:
+def part_of_system(name: str, nodes: int, ranks_per_node: int) -> KnownSystem:
     """So many nodes of a system, with their part of what all share: the others use theirs meanwhile.
 
     Rates of servers and gateways that more nodes share than there are here are multiplied by the share that is here. A system with fewer nodes
     than are asked for gets more nodes, and nothing else.
     """
     try:
-        system = known.load_system(name).system
+        known = load_system(name)
     except UserError as error:
         raise type(error)(f"--system {error}") from None
-    tiers = system.tiers
+    system, tiers = known.system, known.system.tiers
     if len(tiers) < 2 or tiers[0].visible_to != "node" or tiers[-1].visible_to != "global":
         raise UserError(
             f"--system {name}: needs a node-local near tier and a shared last tier; its tiers are "
             f"{', '.join(f'{tier.name} ({tier.visible_to})' for tier in tiers)}: use another system"
         )
     part = tuple(_part(tier, nodes, system.nodes) for tier in (tiers[0], tiers[-1]))
-    return replace(system, nodes=nodes, ranks_per_node=ranks_per_node, tiers=part)
+    return replace(known, system=replace(system, nodes=nodes, ranks_per_node=ranks_per_node, tiers=part))
 
 
 def _part(tier: Tier, nodes: int, all_nodes: int) -> Tier:

@@ -68,7 +68,8 @@ def simulate_point(
         reasons |= dict.fromkeys(identified.reasons)
         advance(1)
     about = _about(point, method, simulation, outcomes, tuple(reasons))
-    about = structs.replace(about, spread=factors, epoch_spread=epochs)
+    calibrated = known is not None and known.is_calibrated
+    about = structs.replace(about, spread=factors, epoch_spread=epochs, calibrated=calibrated)
     tiers = [tier.name for tier in study.system.tiers]
     return to_trace(key, about, tiers, study.system.ranks_per_node, outcomes)
 

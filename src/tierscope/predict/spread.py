@@ -24,6 +24,7 @@ from tierscope.spec.study import Study, System
 
 DRAWS = 60
 SHARE = 0.9  # of the draws that lie within the interval
+DEVIATIONS = 1.645  # of a normal distribution, on either side of SHARE of it
 _MANY_STATIONS = 3000
 _SEED = 0x7E5C0
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tierscope.predict.measured_table import FIRST_MAX, FIRST_MEAN
+from tierscope.predict.spread import DEVIATIONS
 from tierscope.predict.table_alike import alike, on_other_systems, other_fits
 from tierscope.predict.table_intervals import residuals
 from tierscope.predict.table_points import TablePoint
@@ -26,7 +27,6 @@ _TURNS = 12  # of a simplex, for each key
 _SAME = 1e-4  # misfits
 _AS_WELL = 1.5  # times the misfit, or this much more: values that fit about as well
 _MORE = 0.003
-_DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
 _KNOWN_ERROR, _BEFORE = (
     0.05,
     4,
@@ -330,5 +330,5 @@ def model_error(misfit: float, figures: int, keys: int) -> float:
 
 def _alike(misfit: float, figures: int, keys: int) -> float:
     """Where 90 % of the fits are that these rows do not tell from the best one, by one key at a time."""
-    deviation = _DEVIATIONS * model_error(misfit, figures, keys)
+    deviation = DEVIATIONS * model_error(misfit, figures, keys)
     return max(_about(misfit), math.sqrt(misfit**2 + deviation**2 / figures))

@@ -14,13 +14,12 @@ import numpy as np
 from tierscope.analysis.statistics import USABLE
 from tierscope.predict.identified import MATTERS, DrawnTimes, no_faster, only_seen, too_wide
 from tierscope.predict.measured_table import SHARE, MeasuredFigures
+from tierscope.predict.spread import DEVIATIONS
 from tierscope.predict.spread import SHARE as OF_DRAWS
 from tierscope.predict.table_points import TablePoint
 from tierscope.spec.figures import numbers
 from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import System
-
-_DEVIATIONS = 1.645  # of a normal distribution, on either side of 90 % of it
 
 Ends = tuple[float, float]
 
@@ -174,7 +173,7 @@ def _within(values: Sequence[float], model_error: float, figure: str) -> Ends:
     """Of what was simulated from shuffle to shuffle, and of the model's error: relative; of AU in shares."""
     mean = statistics.fmean(values)
     spread = statistics.stdev(values) / mean if len(values) > 1 and mean else 0.0
-    reach = _DEVIATIONS * math.hypot(spread, model_error)
+    reach = DEVIATIONS * math.hypot(spread, model_error)
     if figure == SHARE:
         return max(1e-9, mean - reach), min(1.0, mean + reach)
     return mean / (1 + reach), mean * (1 + reach)

@@ -65,6 +65,11 @@ class TablePoint:
         return by_figure
 
     @property
+    def tells(self) -> set[str]:
+        """Which of its measured figures a simulation has too: of a single step there is no AU."""
+        return set(self.measured.figures) - ({SHARE} if self.steps == 1 else set())
+
+    @property
     def _share(self) -> float:
         """Of its epoch that is simulated: so much of what servers have to begin with; first batches alone have all of it."""
         if set(self.measured.figures) <= {FIRST_MEAN, FIRST_MAX}:

@@ -99,7 +99,13 @@ def _points(table: MeasuredTable, study: Study) -> tuple[TablePoint, ...]:
     if not table.points:
         raise UserError(f"{table.name}: no row has a measurement; fill in first batches, AU, seconds or throughputs")
     check_rates(study)
-    return points_of(table, study)
+    points = points_of(table, study)
+    if not any(point.tells for point in points):
+        raise UserError(
+            f"{table.name}: AU needs more than one step, and {study.study} has one for each rank; raise workload.dataset.num_files_train, "
+            "or add a column files or steps"
+        )
+    return points
 
 
 def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSystem:
@@ -129,7 +135,7 @@ def _known(table: MeasuredTable, loaded: Loaded, fitted: FittedTable) -> KnownSy
         figures[path] = KnownFigure(value, "fitted", text[:900], low, high)
     name = loaded.known.name if loaded.known else loaded.study.study
     draws = _draws(fitted, numbers(loaded.study.system))
-    for path in {path for draw in draws for path in draw} - figures.keys():
+    for path in sorted({path for draw in draws for path in draw} - figures.keys()):
         if values[path] is not None:  # in other fits it is more than nothing
             drawn = [draw[path] or 0.0 for draw in draws]
             figures[path] = KnownFigure(values[path] or 0.0, "fitted", text[:900], min(drawn), max(drawn))

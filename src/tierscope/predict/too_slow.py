@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tierscope.predict.identified import MATTERS
 from tierscope.predict.measured_table import EPOCH, FIRST_MAX, FIRST_MEAN, MeasuredFigures
+from tierscope.predict.missing_rates import MOVES
 from tierscope.predict.table_fit import CLIENT
 from tierscope.predict.table_intervals import PredictedFigure
 from tierscope.predict.table_points import TablePoint
@@ -55,7 +56,7 @@ def _times(figure: str, predicted: float, measured: float) -> float:
 
 
 def _each_removed(system: System) -> Iterator[tuple[str, System]]:
-    """The system without one of its costs or limits."""
+    """The system without one of its costs or limits; not where nothing would be left that reading takes time by."""
     given: Mapping[str, Number | None] = numbers(system)
     for key in CLIENT:
         if given[key]:
@@ -65,4 +66,5 @@ def _each_removed(system: System) -> Iterator[tuple[str, System]]:
             path = f"tiers.{tier.name}.{key}"
             if given[path]:
                 free = replace(tier, **{key: 0.0 if key in _COSTS else None})  # type: ignore[arg-type]
-                yield path, replace(system, tiers=(*system.tiers[:place], free, *system.tiers[place + 1 :]))
+                if any(getattr(free, left) for left in (*MOVES, "latency")):
+                    yield path, replace(system, tiers=(*system.tiers[:place], free, *system.tiers[place + 1 :]))

@@ -246,13 +246,8 @@ def _group_lines(
         return
     meeting = meeting_text(len(met), len(group.combinations)) + _beaten_text(group, met, exploration.max_price)
     if not group.pareto:
-        cheapest = min(
-            combination.cost or 0.0 for combination in met
-        )  # with all its prices: else the search has refused it
-        yield Text(
-            f"{whose}{meeting}, none within {format_money(exploration.max_price or 0.0)}: the cheapest costs {format_money(cheapest)}.",
-            style="bold",
-        )
+        most = format_money(exploration.max_price or 0.0)
+        yield Text(f"{whose}{meeting}, none within {most}: {_cheapest_text(met)}.", style="bold")
         return
     yield Text(f"{whose}{_met_sentence(group, meeting)}", style="bold")
     yield table(fitting(option_columns(group.pareto[:MOST_OPTIONS], goal), width))
@@ -261,6 +256,14 @@ def _group_lines(
             f"and {len(group.pareto) - MOST_OPTIONS} more that trade one key for another: see --json",
             style="dim",
         )
+
+
+def _cheapest_text(met: Sequence[Combination]) -> str:
+    """What has no price for a part of it may cost anything."""
+    if costs := [option.cost or 0.0 for option in met if not option.unpriced]:
+        return f"the cheapest costs {format_money(min(costs))}"
+    missing = dict.fromkeys(path.removeprefix("system.tiers.") for option in met for path in option.unpriced)
+    return f"what they cost is not known without a price for {', '.join(missing)}"
 
 
 def _beaten_text(group: CombinationGroup, met: Sequence[Combination], limit: float | None) -> str:

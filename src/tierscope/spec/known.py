@@ -51,6 +51,10 @@ class KnownSystem:
     draws: tuple[Draw, ...] = ()
     measured: CalibratedRange | None = None  # None: it was not calibrated
 
+    @property
+    def is_calibrated(self) -> bool:
+        return self.measured is not None
+
 
 def names() -> list[str]:
     """Those that ship."""

@@ -167,15 +167,14 @@ class Simulated(StudyRun, frozen=True, kw_only=True, tag="simulated"):
     spread: Mapping[EpochNumber, tuple[Seconds, Seconds]]  # epoch → what low and high are of its time
     epoch_spread: Mapping[EpochNumber, tuple[Seconds, Seconds]] | None = None  # the same of the epoch's seconds
     upper_bound: bool = False
-    sampled_share: Share | None = (
-        None  # of an epoch's operations that were simulated and stand for all; None: all of them
-    )
+    sampled_share: Share | None = None  # of an epoch's operations that stand for all; None: all were simulated
     checkpoints_left_out: bool = False  # the study has some, which are not simulated
     writes_as_reads: tuple[TierName, ...] = ()  # tiers that are written to and have no rates of writing
     staging_seconds: Seconds | None = None
     stations: tuple[StationLoad, ...] = ()  # busiest first
     first_batch: Mapping[EpochNumber, tuple[Seconds, Seconds]] | None = None  # mean and max over ranks, from the start
     unidentified: tuple[str, ...] = ()  # why the calibration of its system says nothing of this point
+    calibrated: bool = False  # its system was fitted to whole times, of which opens are a part
 
 
 class RecordedProcess(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,6 +12,8 @@ Schema history of the file
     4  an import shows files on no known tier as a tier, counts shared records and writes, and sums up by class what is apart; records of a traced
        command tell what re-reads say about its epochs; `coverage` of what was measured or traced: what the kernel counted beside what was seen
     5  a training's loader is named, with its workers; records of a traced command tell what worker processes of a loader did
+    6  an import names the MPI programs of one job; coverage has writable mappings apart; a simulation has the spread of epochs, a training its device's memory
+    7  a simulation says whether its system was calibrated
 """
 
 from dataclasses import dataclass
