@@ -112,7 +112,7 @@ def _rows(what: str, compared: Sequence[_Compared], judged: bool) -> list[Row]:
         max(compared, key=lambda comparison: comparison.error),
     )
     same = sum(comparison.same_leader for comparison in compared)
-    note = f"n = {len(compared)}, simulated" if judged else "not what auto takes where events can be had"
+    note = f"n = {len(compared)}, simulated" if judged else "auto takes it only without numba"
 
     def row(name: str, value: str, goal: str, met: bool, more: str = "") -> Row:
         return Row("methods", f"{what}: {name}", value, goal if judged else "", met if judged else None, more or note)
