@@ -673,8 +673,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "reduce waiting for data, or compute more between reads",
     ),
     "goal_unsure": (
-        "the goal of {goal} may be missed: the simulation has {value} at {where}, its interval {good} to {bad}",
-        "measure this point, or plan with the bad end of the interval",
+        "the goal of {goal} may be missed: the {by} has {value} at {where}, its {span} {good} to {bad}{decided:median}",
+        "{by:settle}, or plan with the bad end of the {span}",
     ),
     "goal_unknown": (
         "whether the goal of {goal} is met is unknown: that takes {needed}",
@@ -819,6 +819,8 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "held": _held_by,
     "start": _start_with,
     "did": lambda value, _: _DID[value],
+    "median": lambda value, _: "" if value is None else f"; the median decides: {value}",
+    "settle": lambda value, _: "measure this point" if value == "simulation" else "add repetitions",
     "least": lambda value, _: "at least " if value else "",
     "first": _first,
 }
