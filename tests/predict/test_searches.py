@@ -73,9 +73,7 @@ def test_ranks_that_are_done_in_time(goal: str) -> None:
 def test_of_each_number_the_best_of_the_sweep_counts(goal: str) -> None:
     """More is fed where files are cached than without, and the answer says where."""
     compute = "20 ms" if goal.startswith("au") else "0 s"
-    alone, swept = (
-        most("nodes=64", goal, compute=compute, files=64, rates=rates) for rates in ("0%", "0%, 50%, 100%")
-    )
+    alone, swept = (most("nodes=64", goal, compute=compute, files=64, rates=rates) for rates in ("0%", "0%, 50%, 100%"))
     assert alone.value < swept.value
     assert swept.safe is not None
     assert swept.safe.cache_rate > 0

@@ -48,11 +48,13 @@ def pareto(combinations: Sequence[Combination], order: Mapping[str, int], goal: 
 
 
 def ranked(options: Sequence[Combination], goal: Goal) -> list[Combination]:
-    """Cheapest first; those with something that has no price last."""
-    return sorted(
-        options,
-        key=lambda option: (bool(option.unpriced), option.cost or 0.0, option.cache_rate, option.shortfall(goal)),
-    )
+    """Cheapest first; those with something that has no price last. Of what costs the same, what asks for the least beyond the study, then the smallest cache rate."""
+
+    def order(option: Combination) -> tuple[bool, float, float, float, float]:
+        cost = option.cost or 0.0
+        return bool(option.unpriced), cost, option.increase, option.cache_rate, option.shortfall(goal)
+
+    return sorted(options, key=order)
 
 
 def _texts(combination: Combination) -> list[str]:

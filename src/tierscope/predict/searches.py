@@ -11,8 +11,8 @@ Of every number the best point of the study's sweep counts, as `explore` takes t
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tierscope.errors import UserError
 from tierscope.analysis.comparable import comparable_groups
+from tierscope.errors import UserError
 from tierscope.plan.room import feasibility_of
 from tierscope.predict.combining import simulate_combination
 from tierscope.predict.exploration import Combination

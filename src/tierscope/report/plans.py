@@ -76,9 +76,22 @@ def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
         names = ", ".join(path.removeprefix("system.tiers.") for path in missing)
         costs = " ".join(f"--cost {text}" for text in missing.values())
         yield Text(f"unpriced: {names}; add {costs}.", style="bold")
-    if exploration.over_price:
+
+
+def lesser_lines(shown: Sequence[Combination]) -> Iterator[Text]:
+    """Whoever varies a key downwards, by mistake perhaps, must see it."""
+    lesser = dict.fromkeys(path for option in shown for path in option.lesser)
+    if lesser:
+        count = f"{sum(bool(option.lesser) for option in shown)} of {counted(len(shown), 'listed option')}"
+        names = ", ".join(path.removeprefix("system.tiers.") for path in lesser)
+        yield Text(f"Less than the unchanged study has, {count}: {names}.", style="bold")
+
+
+def epoch_lines(options: Sequence[Combination]) -> Iterator[Text]:
+    """Why `simulate` has other times of the same point, and perhaps another bottleneck."""
+    if any(option.study and option.study.workload.train.epochs > 1 for option in options):
         yield Text(
-            f"{counted(exploration.over_price, 'more option')} would cost over {format_money(exploration.max_price or 0.0)}.",
+            "Times are of the second epoch alone. Those of 'tierscope simulate' are medians of all epochs after the first, of other random draws.",
             style="dim",
         )
 
@@ -226,6 +239,7 @@ class LargestFedView:
         if not fed.unidentified:  # else the answer says which point to measure
             yield from unidentified_lines(shown, given, changes=[_as_simulated(option) for option in shown])
         yield table(fitting(list(_fed_columns(shown, fed.goal)), options.max_width))
+        yield from epoch_lines(shown)
         if fed.goal.kind != AU:
             yield Text(
                 "Every rank reads as many samples as in the study: data grow with the number of ranks.", style="dim"
@@ -299,7 +313,12 @@ def _unidentified_answer(fed: LargestFed, given: GivenStudy) -> str:
     simulated = max(1, fed.value)
     number = min(simulated, 2 * fed.sure) if fed.is_limited and fed.sure else simulated  # a limit may be far off
     others = {name: value for name, value in option.settings.items() if name != fed.key}
-    point = {**others, f"system.{fed.key}": number, CACHE_RATE: option.cache_rate, **_as_simulated(fed.tried.get(number))}
+    point = {
+        **others,
+        f"system.{fed.key}": number,
+        CACHE_RATE: option.cache_rate,
+        **_as_simulated(fed.tried.get(number)),
+    }
     return (
         f"Not identified: {safe} certain to meet the goal. With rates as simulated, {simulated:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
         f"Measure this point: {run_command(point, given)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
