@@ -125,7 +125,7 @@ def _refuse_other_study(out: str, study: Study) -> Study | None:
     if changes := dump.differences(replace(kept, goal=study.goal), study):
         shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
         raise UserError(
-            f"{out}: contains results of a different study ({shown}); add --out {shlex.quote(_free(out))}, or undo the change"
+            f"{out}: contains results of a different study ({shown}); use --out {shlex.quote(_free(out))}, or undo the change"
         )
     return kept
 
