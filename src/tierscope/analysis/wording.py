@@ -814,7 +814,9 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "remedy": lambda value, _: CAUSES[value][1],
     "below": _below,
     "met": lambda value, _: (
-        "no action needed" if value == ONLY_POINT else "this is the first point of the sweep that meets it"
+        "no action needed"
+        if value == ONLY_POINT
+        else "this is the first point of the sweep that meets it over its whole range"
     ),
     "held": _held_by,
     "start": _start_with,

@@ -276,7 +276,9 @@ def _beaten_text(group: CombinationGroup, met: Sequence[Combination], limit: flo
     beaten = sum(option.costs_at_most(limit) for option in others)
     unpriced = [option for option in others if option.unpriced and not option.costs_at_most(limit)]
     dear = len(others) - beaten - len(unpriced)
-    names = ", ".join(dict.fromkeys(path.removeprefix("system.tiers.") for one in unpriced for path in one.unpriced))
+    names = ", ".join(
+        dict.fromkeys(path.removeprefix("system.tiers.") for option in unpriced for path in option.unpriced)
+    )
     why = {
         f"{'needs' if beaten == 1 else 'need'} at least as much of every key as a listed one": beaten,
         f"no price for {names}": len(unpriced),
