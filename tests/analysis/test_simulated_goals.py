@@ -58,6 +58,32 @@ def test_a_goal_is_judged_by_what_is_known(
     assert is_goal_met(breakdown, goal) is met
 
 
+@pytest.mark.parametrize(
+    ("seconds", "goal", "said", "met"),
+    [
+        ((5.0, 5.4), 5.3, "its range 5 s to 5.4 s; the median decides: met", True),
+        ((5.0, 5.4), 5.1, "its range 5 s to 5.4 s; the median decides: missed", False),
+        ((5.0, 5.4), 5.4, "is met", True),
+        ((5.0, 5.4), 4.9, "is missed by", False),
+        ((5.0,), 5.0, "is met", True),
+        ((5.0, *(5.1,) * 8, 5.4), 5.3, "is met", True),
+        ((5.0, 5.0, *(5.1,) * 6, 5.4, 5.4), 5.2, "its 95% interval 5 s to 5.4 s; the median decides: met", True),
+    ],
+)
+def test_a_goal_inside_what_was_measured_may_be_missed(
+    seconds: tuple[float, ...], goal: float, said: str, met: bool
+) -> None:
+    traces = [
+        trace_of({(0, 1): {"GFS-READ": value}}, repetition=number, sweep={"cache_rate": 0.5})
+        for number, value in enumerate(seconds, start=1)
+    ]
+    breakdown = break_down(from_traces(traces, TIERS, "busy"))
+    (finding,) = about_goal(breakdown, Goal("io", goal))
+    assert said in finding.text
+    assert (finding.kind == "goal_unsure") is ("the median decides" in said)
+    assert is_goal_met(breakdown, Goal("io", goal)) is met
+
+
 def test_au_and_first_batch_have_the_ends_of_epoch_and_io() -> None:
     best = simulated(*WIDE, epoch=(0.8, 2.0), first_batch={1: (0.1, 0.3)}).best
     au, first = au_interval(best), first_batch_interval(best)

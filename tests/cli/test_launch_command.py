@@ -181,7 +181,7 @@ def test_results_of_another_study_are_refused_before_a_script_is_written(measure
     study, before = str(measured / "study.yaml"), content_of(measured)
     said = refused(study, "--with", "mpirun", "--out", str(measured), "--set", "seed=8")
     assert said == (
-        f"{measured}: contains results of a different study (seed: 42 → 8); choose another --out, or undo the change"
+        f"{measured}: contains results of a different study (seed: 42 → 8); use --out {measured}-2, or undo the change"
     )
     assert not list(Path().glob("*.sh"))
     assert content_of(measured) == before

@@ -262,3 +262,45 @@ def test_what_costs_nothing_but_changes_the_study_is_not_called_met_already(
     assert "The goal is already met without buying anything; 2 of 2 combinations meet it (1 not listed: needs" in shown
     assert run(*asked[:-4], "--vary", "gfs.servers=2", "--vary", "read_threads=2", *asked[-2:]) == 0
     assert "The goal can be met without buying anything" in capsys.readouterr().out
+
+
+def test_options_without_prices_have_the_smallest_increase_first(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Even where the larger one needs fewer files cached; and the tender asks for the first."""
+    write(tmp_path, rates="0%, 50%, 100%", capacity="8 MB")
+    asked = ["explore", "--simulate", study, "--vary", "gfs.bandwidth=200MB/s,400MB/s"]
+    slow, fast = (
+        option["io_seconds"] for option in printed(capsys, *asked, "--set", "cache_rate=0%", "--goal", "1us")["grid"]
+    )
+    assert fast < slow
+    goal = f"{(slow + fast) / 2}s"
+    found = printed(capsys, *asked, "--goal", goal)
+    assert [option["settings"]["bandwidth"] for option in found["pareto"]] == [200e6, 400e6]
+    assert found["pareto"][0]["best_cache_rate"] > found["pareto"][1]["best_cache_rate"]
+    assert run(*asked, "--goal", goal, "--tender", str(tmp_path / "tender")) == 0
+    assert "smallest increase over the study first, then the smallest cache rate:" in capsys.readouterr().out
+    assert json.loads((tmp_path / "tender" / "required.json").read_text())["tiers"]["gfs"]["bandwidth"] == 200e6
+
+
+def test_every_option_that_is_not_listed_is_accounted_for(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["explore", "--simulate", study, "--goal", "1h", "--vary", "gfs.bandwidth=50MB/s,1GB/s"]
+    prices = ["--vary", "gfs.servers=2,3,4", "--cost", "gfs.servers=10/server", "--max-price", "10"]
+    assert run(*asked, *prices) == 0
+    shown = capsys.readouterr().out
+    assert (
+        "6 of 6 combinations meet it (1 not listed: needs at least as much of every key as a listed one; "
+        "3 not listed: no price for gfs.bandwidth; 1 not listed: costs over 10)"
+    ) in shown
+    assert "Less than the unchanged study has, 1 of 1 listed option: gfs.bandwidth." in shown
+    assert printed(capsys, *asked, *prices)["pareto"][0]["less_than_study"] == ["system.tiers.gfs.bandwidth"]
+
+
+@pytest.mark.parametrize("asked", [("--vary", "gfs.servers=2,4"), ("--most", "nodes=2")])
+def test_why_simulate_has_other_times_is_said(
+    asked: tuple[str, str], study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "Times are of the second epoch alone."
+    for epochs, is_said in ((2, True), (1, False)):
+        assert run("explore", "--simulate", study, "--goal", "1h", "--set", f"epochs={epochs}", *asked) == 0
+        assert (said in capsys.readouterr().out) is is_said

@@ -137,6 +137,10 @@ def test_a_changed_study_is_refused_with_the_difference(out: str) -> None:
     assert "seed: 7 → 8" in message
     assert "workload.reader.batch_size: 4 → 16" in message
     assert "\n" not in message
+    assert message.endswith(f"use --out {out}-2, or undo the change")
+    Path(f"{out}-2").mkdir()
+    with pytest.raises(UserError, match=f"use --out {out}-3, or"):
+        claim(f"{out}{os.sep}", "seed=8")
     assert Path(out, "study.yaml").read_bytes() == before
     claim(out)  # and the lock is free again
 

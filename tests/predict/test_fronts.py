@@ -58,3 +58,13 @@ def test_what_has_no_price_comes_last_and_is_within_no_limit() -> None:
     priced = option(12, 500, 510)
     assert ranked([free, priced], GOAL) == [priced, free]
     assert [choice.costs_at_most(1e9) for choice in (free, priced)] == [False, True]
+
+
+def test_of_what_costs_the_same_the_least_comes_first() -> None:
+    more, less = (
+        replace(option(8, 500, 510), cost=None, increase=2.0),
+        replace(option(4, 550, 560), cost=None, increase=1.0),
+    )
+    assert ranked([replace(more, cache_rate=0.0), less], GOAL)[0] is less
+    cheaper = replace(more, cost=1.0)
+    assert ranked([replace(less, cost=2.0), cheaper], GOAL)[0] is cheaper

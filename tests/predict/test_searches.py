@@ -69,6 +69,31 @@ def test_ranks_that_are_done_in_time(goal: str) -> None:
     assert 20 <= found.value <= 31
 
 
+@pytest.mark.parametrize("goal", ["io=1s", "epoch=1s", "au=90%"])
+def test_of_each_number_the_best_of_the_sweep_counts(goal: str) -> None:
+    """More is fed where files are cached than without, and the answer says where."""
+    compute = "20 ms" if goal.startswith("au") else "0 s"
+    alone, swept = (most("nodes=64", goal, compute=compute, files=64, rates=rates) for rates in ("0%", "0%, 50%, 100%"))
+    assert alone.value < swept.value
+    assert swept.safe is not None
+    assert swept.safe.cache_rate > 0
+    assert swept.tried[1].cache_rate == 0  # the smallest that is enough
+    console = Console(width=500, record=True, file=io.StringIO())
+    console.print(LargestFedView("study.yaml", swept))
+    assert f" at cache_rate {100 * swept.safe.cache_rate:.0f}%" in console.export_text().splitlines()[1]
+
+
+def test_fewer_data_are_no_way_to_feed_more() -> None:
+    swept = find_most(
+        loaded(("num_files_train=8,64",), rates="0%", compute="0 s", nodes=1, ranks=1, capacity="1 GB"),
+        "nodes",
+        "io=1s",
+        "bound",
+        Silent(),
+    )
+    assert swept.value == most("nodes", "io=1s", compute="0 s", files=64).value
+
+
 def test_few_steps_have_their_part_of_the_credit() -> None:
     """Five seconds of credit are not there again for each of the steps that are simulated of a long epoch."""
     study = loaded(rates="0%", compute="20 ms", nodes=1, ranks=1, files=100000).study
@@ -91,10 +116,10 @@ def test_not_even_one_may_be_fed() -> None:
 
 def test_what_does_not_fit_is_not_fed() -> None:
     """However fast: half of the files do not fit on any node."""
-    found = most("nodes=4", rates="50%", capacity="1 B")
-    assert found.value == 4  # the study's own cache rate is what counts, not its sweep
+    assert most("nodes=4", rates="50%", capacity="1 B").value == 0
+    assert most("nodes=4", rates="0%, 50%", capacity="1 B").value == 4  # of the sweep the point that fits
     cached = loaded(rates="0%", compute="20 ms", nodes=1, ranks=1, capacity="1 B")
-    placed = replace(cached.study, placement=replace(cached.study.placement, cache_rate=0.5))
+    placed = replace(cached.study, sweep=(), placement=replace(cached.study.placement, cache_rate=0.5))
     assert find_most(Loaded(placed), "nodes=4", "au=90%", "bound", Silent()).value == 0
 
 

@@ -1,7 +1,7 @@
 """Whether a goal is met, where, and by how much it is missed.
 
-What was measured is what it is. What was simulated has an interval: where only the value in the middle meets the goal, it may be missed; and where the
-system's figures do not identify that value, only the bad end of the interval counts.
+Where a goal lies inside the range or interval of the best point, it may be missed. Of what was measured the median decides all the same. So it does of what was
+simulated, except where the system's figures do not identify that value: there only the bad end of the interval counts.
 """
 
 from collections.abc import Iterable
@@ -19,17 +19,23 @@ GOAL_KINDS = (
     *("goal_unsure", "goal_unknown", "case_goal_missed", "case_epoch_goal_missed"),
 )
 _NEEDED = {EPOCH: "the epoch seconds of every rank", AU: "compute, and the epoch seconds of every rank"}
+_SPANS = {"range": "range", "95%": "95% interval", SIMULATED: "interval"}
 _PREFIX = {IO: "", EPOCH: "epoch_", AU: "au_"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """What a point reaches: `bad` and `good` are the ends of its interval where it was simulated, else the value itself."""
+    """What a point reaches: `bad` and `good` are the ends of its range or interval; the value itself, where it has none."""
 
     point: SweepPoint
     value: float
     bad: float
     good: float
+    spread: Interval | None
+
+    @property
+    def is_measured(self) -> bool:
+        return self.spread is None or self.spread.kind != SIMULATED
 
     def is_met(self, goal: Goal) -> bool:
         return goal.is_met(self.value if self.point.is_usable else self.bad)
@@ -38,7 +44,8 @@ class _Reached:
         return goal.is_met(self.value) and goal.is_met(self.bad)
 
     def may_meet(self, goal: Goal) -> bool:
-        return goal.is_met(self.value) or (not self.point.is_usable and goal.is_met(self.good))
+        guessed = self.is_measured or not self.point.is_usable
+        return goal.is_met(self.value) or (guessed and goal.is_met(self.good))
 
 
 def about_goal(breakdown: Breakdown, goal: Goal | None) -> list[Finding]:
@@ -70,8 +77,9 @@ def _at(point: SweepPoint, goal: Goal) -> _Reached | None:
     spread: Interval | None = {IO: point.io, EPOCH: point.epoch, AU: au_interval(point)}[goal.kind]
     if value is None:
         return None
-    low, high = (spread.low, spread.high) if spread is not None and spread.kind == SIMULATED else (value, value)
-    return _Reached(point, value, low, high) if goal.kind == AU else _Reached(point, value, high, low)
+    low, high = (value, value) if spread is None else (spread.low, spread.high)
+    bad, good = (low, high) if goal.kind == AU else (high, low)
+    return _Reached(point, value, bad, good, spread)
 
 
 def _of_group(group: PointGroup, goal: Goal) -> list[Finding]:
@@ -84,10 +92,11 @@ def _of_group(group: PointGroup, goal: Goal) -> list[Finding]:
     if met := next((at for at in reached if at.is_certain(goal)), None):
         where = {"where": sweep_text(met.point.sweep)}
         return [Finding(f"{_PREFIX[goal.kind]}goal_met", {**_numbers(goal, met.point, met.value), **where})]
+    worse = -1.0 if goal.kind == AU else 1.0
     unsure = [at for at in reached if at.may_meet(goal)]
     if unsure:
-        return [_unsure(goal, next((at for at in unsure if at.is_met(goal)), unsure[0]), group.case)]
-    worse = -1.0 if goal.kind == AU else 1.0
+        nearest = min(unsure, key=lambda at: worse * settled(at.value))
+        return [_unsure(goal, next((at for at in unsure if at.is_met(goal)), nearest), group.case)]
     best = min(reached, key=lambda at: worse * settled(at.value))
     missed = _missed(goal, best.point, best.value)
     if group.case is not None and goal.kind != AU:
@@ -103,6 +112,9 @@ def _unsure(goal: Goal, at: _Reached, case: str | None) -> Finding:
         "value": goal.shown(at.value),
         "good": goal.shown(at.good),
         "bad": goal.shown(at.bad),
+        "span": _SPANS[at.spread.kind] if at.spread else "range",
+        "by": "measurement" if at.is_measured else "simulation",
+        "decided": ("met" if at.is_met(goal) else "missed") if at.is_measured else None,
     }
     return Finding("goal_unsure", evidence)
 

@@ -673,8 +673,8 @@ WORDING: dict[str, tuple[str, str]] = {
         "reduce waiting for data, or compute more between reads",
     ),
     "goal_unsure": (
-        "the goal of {goal} may be missed: the simulation has {value} at {where}, its interval {good} to {bad}",
-        "measure this point, or plan with the bad end of the interval",
+        "the goal of {goal} may be missed: the {by} has {value} at {where}, its {span} {good} to {bad}{decided:median}",
+        "{by:settle}, or plan with the bad end of the {span}",
     ),
     "goal_unknown": (
         "whether the goal of {goal} is met is unknown: that takes {needed}",
@@ -814,11 +814,15 @@ _SHOWN: dict[str, Callable[[Any, str], str]] = {
     "remedy": lambda value, _: CAUSES[value][1],
     "below": _below,
     "met": lambda value, _: (
-        "no action needed" if value == ONLY_POINT else "this is the first point of the sweep that meets it"
+        "no action needed"
+        if value == ONLY_POINT
+        else "this is the first point of the sweep that meets it over its whole range"
     ),
     "held": _held_by,
     "start": _start_with,
     "did": lambda value, _: _DID[value],
+    "median": lambda value, _: "" if value is None else f"; the median decides: {value}",
+    "settle": lambda value, _: "measure this point" if value == "simulation" else "add repetitions",
     "least": lambda value, _: "at least " if value else "",
     "first": _first,
 }

@@ -1,7 +1,9 @@
 """The directory of a study's results: ours, locked while in use, and about one study only."""
 
 import errno
+import itertools
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -123,9 +125,15 @@ def _refuse_other_study(out: str, study: Study) -> Study | None:
     if changes := dump.differences(replace(kept, goal=study.goal), study):
         shown = "; ".join(changes[:5]) + (f"; and {len(changes) - 5} more" if len(changes) > 5 else "")
         raise UserError(
-            f"{out}: contains results of a different study ({shown}); choose another --out, or undo the change"
+            f"{out}: contains results of a different study ({shown}); use --out {shlex.quote(_free(out))}, or undo the change"
         )
     return kept
+
+
+def _free(out: str) -> str:
+    """A name beside it that nothing has."""
+    plain = out.rstrip(os.sep)
+    return next(name for number in itertools.count(2) if not os.path.lexists(name := f"{plain}-{number}"))
 
 
 def refuse_other_runs(study: Study, store: RunStore, profiler: str | None = None) -> None:

@@ -16,7 +16,7 @@ from tierscope.spec.vary import value_at
 _RATE = "placement.cache_rate"
 _LESS_IS_MORE = ("latency", "metadata_latency", "process_overhead", "variation", "metadata_variation", "service_variation", "background", "open_bytes")  # fmt: skip
 
-
+_LEAST, _MOST_DOUBLINGS = 1e-12, 64.0  # what is not there, and what has no limit: no logarithm has either
 _SETTINGS = ("stripe_count", "stripe_size", "lustre_ost", "emulate")  # how storage is used, not what it is
 
 
@@ -52,11 +52,33 @@ def unpriced(base: Study, option: Study, prices: Mapping[str, UnitPrice]) -> tup
     return tuple(
         path
         for path in changed(base, option)
-        if path.startswith("system.")
-        and path.rpartition(".")[2] not in _SETTINGS
+        if _is_bought(path)
         and (better := _better(base, option, path)) > 0
         and (path not in prices or math.isinf(better))
     )
+
+
+def lesser(base: Study, option: Study) -> tuple[str, ...]:
+    """Full paths of what storage has less of, or worse, than in the study."""
+    paths = (path for path in changed(base, option) if path.startswith("system.tiers.") and _is_bought(path))
+    return tuple(path for path in paths if _better(base, option, path) < 0)
+
+
+def increase(base: Study, option: Study) -> float:
+    """How much more than the study an option asks for: doublings of its changed keys, added up. Halves count as −1, what is no number as 0."""
+    return sum(_doublings(base, option, path) for path in changed(base, option))
+
+
+def _doublings(base: Study, option: Study, path: str) -> float:
+    if path.endswith("_shared_by") or isinstance(value_at(option, path), bool | str):
+        return 0.0
+    here, there = (max(places(study, path) * _amount(study, path), _LEAST) for study in (base, option))
+    more = max(-_MOST_DOUBLINGS, min(_MOST_DOUBLINGS, math.log2(there) - math.log2(here)))
+    return -more if less_is_more(path) else more
+
+
+def _is_bought(path: str) -> bool:
+    return path.startswith("system.") and path.rpartition(".")[2] not in _SETTINGS
 
 
 def _better(base: Study, option: Study, path: str) -> float:

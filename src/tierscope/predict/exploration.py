@@ -24,6 +24,8 @@ class Combination:
     met: bool
     cost: float | None = None  # of what has a price
     unpriced: tuple[str, ...] = ()  # paths of what it has more of, without a price
+    lesser: tuple[str, ...] = ()  # paths of what it has less of than the study, or worse
+    increase: float = 0.0  # over the study's keys, in doublings of all of them together
     is_changed: bool = False  # it differs from the study in more than how much is cached
     staging_seconds: float | None = None  # to put the files there before training; None: not known
     break_even_epochs: int | None = None  # after which that has paid; None: never, or not known
@@ -113,6 +115,6 @@ class SimulatedExploration:
     swept: tuple[Axis, ...] = ()
     prices: Mapping[str, str] = field(default_factory=dict)  # by full path of a key, with their units
     max_price: float | None = None
-    over_price: int = 0  # options that meet the goal and cost more
+    over_price: int = 0  # options that meet the goal and cost more, or have no price for a part
     short_of_room: bool = False  # something that was simulated does not fit
     remedies: tuple[Remedy, ...] = ()  # of groups in which nothing fits and meets the goal

@@ -7,7 +7,7 @@ from typing import Any
 from tierscope.errors import UserError
 from tierscope.jsonable import SweepValues
 from tierscope.predict.combining import simulate_combination, with_staging
-from tierscope.predict.costs import changed, cost_of, less_is_more, unpriced
+from tierscope.predict.costs import changed, cost_of, increase, less_is_more, lesser, unpriced
 from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
 from tierscope.predict.fronts import best_rate, certain_rate, pareto, ranked
 from tierscope.predict.method import chosen_method
@@ -154,9 +154,13 @@ def _without(group: Sequence[Combination]) -> float | None:
 
 
 def priced(combination: Combination, base: Study, prices: Mapping[str, UnitPrice]) -> Combination:
-    if not prices or combination.study is None:
-        return combination
+    """And what it asks for beyond the study that it was made from, or has less of."""
     option = combination.study
+    if option is None:
+        return combination
+    combination = replace(combination, lesser=lesser(base, option), increase=increase(base, option))
+    if not prices:
+        return combination
     return replace(
         combination,
         cost=cost_of(base, option, combination.feasibility, prices),

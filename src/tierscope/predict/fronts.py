@@ -48,10 +48,9 @@ def pareto(combinations: Sequence[Combination], order: Mapping[str, int], goal: 
 
 
 def ranked(options: Sequence[Combination], goal: Goal) -> list[Combination]:
-    """Cheapest first; those with something that has no price last."""
+    """Cheapest first; those with something that has no price last. Of what costs the same, what asks for the least beyond the study, then the smallest cache rate."""
     return sorted(
-        options,
-        key=lambda option: (option.price_rank, option.cache_rate, option.shortfall(goal)),
+        options, key=lambda option: (option.price_rank, option.increase, option.cache_rate, option.shortfall(goal))
     )
 
 

@@ -77,6 +77,7 @@ def combination_json(combination: Combination, goal: Goal | None) -> JsonObject:
         "unsolved": unsolved,
         "cost": combination.cost,
         "unpriced": list(combination.unpriced),
+        **({"less_than_study": list(combination.lesser)} if combination.lesser else {}),
         **({"unidentified": list(combination.unidentified)} if combination.unidentified else {}),
     }
 

@@ -4,16 +4,20 @@ ranks that each read as many samples as in the study are done in time.
 By doubling until the goal is missed, then by halving; all numbers that were simulated are kept, and a few more are tried beyond the answer, so that a
 utilisation that does not fall with the number is seen. Where a dataset has too few batches for many ranks, it is taken as larger: what counts is the rate at
 which storage serves, not how long an epoch is.
+
+Of every number the best point of the study's sweep counts, as `explore` takes the best cache rate of every combination.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from tierscope.analysis.comparable import comparable_groups
 from tierscope.errors import UserError
 from tierscope.plan.room import feasibility_of
 from tierscope.predict.combining import simulate_combination
 from tierscope.predict.exploration import Combination
 from tierscope.predict.explore_simulated import goal_of
+from tierscope.predict.fronts import best_rate, certain_rate
 from tierscope.predict.method import chosen_method
 from tierscope.predict.missing_rates import refuse_missing_rates
 from tierscope.predict.simulation import DRAWN_FROM
@@ -24,7 +28,7 @@ from tierscope.spec.dump import with_settings
 from tierscope.spec.goal import AU, Goal
 from tierscope.spec.kinds import Integer
 from tierscope.spec.load import Loaded
-from tierscope.spec.study import STAGED_POLICIES, Study
+from tierscope.spec.study import STAGED_POLICIES, Axis, Point, Study
 from tierscope.spec.sweep import points
 from tierscope.watch import Watch
 
@@ -53,6 +57,7 @@ class LargestFed:
     )  # a number beyond the answer that meets the goal all the same; None: utilisation falls, as it should
     tried: dict[int, Combination] = field(default_factory=dict)
     grown_from: int | None = None  # the number from which on the dataset was taken as larger
+    swept: tuple[Axis, ...] = ()  # by the study; of each number the best point
 
     @property
     def safe(self) -> Combination | None:
@@ -77,17 +82,20 @@ class LargestFed:
 def find_most(loaded: Loaded, wanted: str, goal: str | None, method: str, watch: Watch) -> LargestFed:
     """`wanted`: `nodes` or `ranks_per_node`, and where to stop looking, like `nodes=512`."""
     judged = goal_of(loaded, goal)
-    study = replace(loaded.study, sweep=(), cases=())
+    study = loaded.study
     if loaded.study.cases:
         raise UserError(f"--most {wanted}: the study has several cases; choose one with --set case=NAME")
     if judged.kind == AU and not study.workload.train.computation_time:
         raise UserError("an AU goal needs compute, but the study has none; set workload.train.computation_time")
     key, limit, why = _limit(study, wanted)
-    refuse_unsimulated(study)
-    refuse_missing_rates(study, loaded.known)
-    method = chosen_method(list(points(study)), method)
+    path = MOST_KEYS[key][0]
+    tried = _comparable(list(points(replace(study, sweep=tuple(axis for axis in study.sweep if axis.path != path)))))
+    for point in tried:
+        refuse_unsimulated(point.study)
+        refuse_missing_rates(point.study, loaded.known)
+    method = chosen_method(tried, method)
     watch.phase("searching", 1, "answers")
-    search = _Search(study, key, judged, method, loaded)
+    search = _Search(tried, key, judged, method, loaded)
     value = _largest(search.is_met, limit)
     sure = _largest(lambda number: search.is_met(number, worst=True), value)
     again = next((n for n in (value * times for times in _BEYOND) if value < n <= limit and search.is_met(n)), None)
@@ -105,7 +113,23 @@ def find_most(loaded: Loaded, wanted: str, goal: str | None, method: str, watch:
         again=again,
         tried=dict(sorted(search.tried.items())),
         grown_from=min(search.grown, default=None),
+        swept=study.sweep,
     )
+
+
+def _comparable(of_sweep: list[Point]) -> list[Point]:
+    """Those that read the most in an epoch, the smallest cache rate first: reading less is no way to meet a goal."""
+    first = comparable_groups([_amount(point.study) for point in of_sweep])[0]
+    return sorted((of_sweep[place] for place in first), key=lambda point: point.study.placement.cache_rate)
+
+
+def _amount(study: Study) -> float:
+    """Bytes of samples in an epoch."""
+    dataset, steps = study.workload.dataset, study.workload.train.total_training_steps
+    samples = dataset.samples
+    if steps is not None:
+        samples = min(samples, steps * study.workload.reader.batch_size * study.system.ranks)
+    return float(samples * dataset.record_length_bytes)
 
 
 def _limit(study: Study, wanted: str) -> tuple[str, int, str]:
@@ -139,10 +163,10 @@ def _largest(is_met: Callable[[int], bool], limit: int) -> int:
 
 
 class _Search:
-    """Every number is simulated once."""
+    """Every number is simulated once, at the points of the sweep until one meets the goal for certain."""
 
-    def __init__(self, study: Study, key: str, goal: Goal, method: str, loaded: Loaded) -> None:
-        self._study, self._goal, self._method, self._known = study, goal, method, loaded.known
+    def __init__(self, tried: list[Point], key: str, goal: Goal, method: str, loaded: Loaded) -> None:
+        self._points, self._goal, self._method, self._known = tried, goal, method, loaded.known
         self._path = MOST_KEYS[key][0]
         self._short = keys.short_names([self._path])[self._path]
         self.tried: dict[int, Combination] = {}
@@ -150,29 +174,39 @@ class _Search:
 
     def option(self, number: int) -> Combination:
         if number not in self.tried:
-            study, share = self._with(number) if self._goal.kind == AU else (self._same_per_rank(number), 1.0)
-            combination = simulate_combination({self._short: number}, study, self._method, self._known, share)
-            own = with_settings(self._study, {self._path: number}) if self._goal.kind == AU else study
-            room = feasibility_of(own) if find_problem(own) is None else combination.feasibility
-            self.tried[number] = replace(combination, feasibility=room).judged(self._goal)
+            group = []
+            for point in self._points:
+                group.append(self._simulated(number, point))
+                if certain := certain_rate(group, self._goal):
+                    break
+            self.tried[number] = certain or best_rate(group, self._goal)
         return self.tried[number]
+
+    def _simulated(self, number: int, point: Point) -> Combination:
+        of_au = self._goal.kind == AU
+        study, share = self._with(number, point.study) if of_au else (self._same_per_rank(number, point.study), 1.0)
+        settings = {name: value for name, value in point.sweep.items() if name != "cache_rate"}
+        combination = simulate_combination({self._short: number, **settings}, study, self._method, self._known, share)
+        own = with_settings(point.study, {self._path: number}) if of_au else study
+        room = feasibility_of(own) if find_problem(own) is None else combination.feasibility
+        return replace(combination, feasibility=room).judged(self._goal)
 
     def is_met(self, number: int, worst: bool = False) -> bool:
         combination = self.option(number)
         return combination.feasibility.is_possible and not combination.missing(self._goal, worst=worst)
 
-    def _same_per_rank(self, number: int) -> Study:
+    def _same_per_rank(self, number: int, base: Study) -> Study:
         """With so many ranks, each of which reads as many samples as in the study: else every rank more would have less to read."""
-        study = with_settings(self._study, {self._path: number})
-        files = self._study.workload.dataset.num_files_train * study.system.ranks / self._study.system.ranks
+        study = with_settings(base, {self._path: number})
+        files = base.workload.dataset.num_files_train * study.system.ranks / base.system.ranks
         study = with_settings(study, {"workload.dataset.num_files_train": max(1, round(files))})
         if problem := find_problem(study):
             raise UserError(f"--most: with {self._path} = {number}, {problem.text}")
         return study
 
-    def _with(self, number: int) -> tuple[Study, float]:
+    def _with(self, number: int, base: Study) -> tuple[Study, float]:
         """With so many ranks, and data enough for steps that count; more steps than those are not simulated. And the share of an epoch that these are."""
-        study = with_settings(self._study, {self._path: number})
+        study = with_settings(base, {self._path: number})
         dataset, reader, ranks = study.workload.dataset, study.workload.reader, study.system.ranks
         needed = _STEPS * reader.batch_size * ranks
         if dataset.samples < needed:

@@ -21,6 +21,8 @@ from tierscope.report.parts import Column, Unit, fitting, table
 from tierscope.report.plans import (
     RemediesView,
     doubt_lines,
+    epoch_lines,
+    lesser_lines,
     nearest_table,
     option_columns,
     price_lines,
@@ -224,6 +226,7 @@ class SimulatedExplorationView:
                 exploration, group, given, f"{group.name}: " if len(groups) > 1 else "", options.max_width
             )
         yield from price_lines(exploration)
+        yield from epoch_lines(exploration.combinations)
         if len(groups) > MOST_LISTS:
             yield Text(f"and {len(groups) - MOST_LISTS} more groups: see --json", style="dim")
         if len(groups) > len({group.case for group in groups}):
@@ -251,6 +254,7 @@ def _group_lines(
         return
     yield Text(f"{whose}{_met_sentence(group, meeting)}", style="bold")
     yield table(fitting(option_columns(group.pareto[:MOST_OPTIONS], goal), width))
+    yield from lesser_lines(group.pareto[:MOST_OPTIONS])
     if len(group.pareto) > MOST_OPTIONS:
         yield Text(
             f"and {len(group.pareto) - MOST_OPTIONS} more that trade one key for another: see --json",
@@ -267,13 +271,23 @@ def _cheapest_text(met: Sequence[Combination]) -> str:
 
 
 def _beaten_text(group: CombinationGroup, met: Sequence[Combination], limit: float | None) -> str:
-    """How many of those that meet the goal are not worth a line."""
-    listed = [option.settings for option in group.pareto]
-    beaten = sum(option.settings not in listed and option.costs_at_most(limit) for option in met)
-    needs = "needs" if beaten == 1 else "need"
-    return (
-        f" ({beaten:,} not listed: {needs} at least as much of every key as a listed one)" if beaten and listed else ""
+    """Why of those that meet the goal some have no line."""
+    settings = [option.settings for option in group.pareto]
+    others = [option for option in met if option.settings not in settings]
+    if not group.pareto or not others:
+        return ""
+    beaten = sum(option.costs_at_most(limit) for option in others)
+    unpriced = [option for option in others if option.unpriced and not option.costs_at_most(limit)]
+    dear = len(others) - beaten - len(unpriced)
+    names = ", ".join(
+        dict.fromkeys(path.removeprefix("system.tiers.") for option in unpriced for path in option.unpriced)
     )
+    why = {
+        f"{'needs' if beaten == 1 else 'need'} at least as much of every key as a listed one": beaten,
+        f"no price for {names}": len(unpriced),
+        f"{'costs' if dear == 1 else 'cost'} over {format_money(limit or 0.0)}": dear,
+    }
+    return f" ({'; '.join(f'{count:,} not listed: {text}' for text, count in why.items() if count)})"
 
 
 def _met_sentence(group: CombinationGroup, meeting: str) -> str:
@@ -281,7 +295,8 @@ def _met_sentence(group: CombinationGroup, meeting: str) -> str:
     if first.cost == 0 and not first.unpriced:
         verb = "can be" if first.is_changed else "is already"
         return f"The goal {verb} met without buying anything; {meeting}:"
-    return f"{meeting}; the {'smallest' if first.cost is None else 'cheapest'} first:"
+    order = "smallest increase over the study first, then the smallest cache rate"
+    return f"{meeting}; the {order if first.cost is None else 'cheapest first'}:"
 
 
 def _missed_sentence(group: CombinationGroup, goal: Goal, max_price: float | None) -> str:

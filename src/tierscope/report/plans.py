@@ -1,13 +1,13 @@
 """Plans for the terminal: what options hold and leave unsolved, what would fit instead, and how many ranks storage feeds."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.analysis.breakdown import value_text
+from tierscope.analysis.breakdown import sweep_text, value_text
 from tierscope.analysis.run_command import GivenStudy, run_command
 from tierscope.jsonable import SweepValues
 from tierscope.predict.exploration import Combination, Remedy, SimulatedExploration
@@ -76,9 +76,22 @@ def price_lines(exploration: SimulatedExploration) -> Iterator[Text]:
         names = ", ".join(path.removeprefix("system.tiers.") for path in missing)
         costs = " ".join(f"--cost {text}" for text in missing.values())
         yield Text(f"unpriced: {names}; add {costs}.", style="bold")
-    if exploration.over_price:
+
+
+def lesser_lines(shown: Sequence[Combination]) -> Iterator[Text]:
+    """Whoever varies a key downwards, by mistake perhaps, must see it."""
+    lesser = dict.fromkeys(path for option in shown for path in option.lesser)
+    if lesser:
+        count = f"{sum(bool(option.lesser) for option in shown)} of {counted(len(shown), 'listed option')}"
+        names = ", ".join(path.removeprefix("system.tiers.") for path in lesser)
+        yield Text(f"Less than the unchanged study has, {count}: {names}.", style="bold")
+
+
+def epoch_lines(options: Sequence[Combination]) -> Iterator[Text]:
+    """Why `simulate` has other times of the same point, and perhaps another bottleneck."""
+    if any(option.study and option.study.workload.train.epochs > 1 for option in options):
         yield Text(
-            f"{counted(exploration.over_price, 'more option')} would cost over {format_money(exploration.max_price or 0.0)}.",
+            "Times are of the second epoch alone. Those of 'tierscope simulate' are medians of all epochs after the first, of other random draws.",
             style="dim",
         )
 
@@ -213,7 +226,7 @@ class LargestFedView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         fed = self.fed
         yield Text(f"{self.name}: {fed.goal.text} · simulated ({fed.method})", style="bold")
-        given = self.given or GivenStudy(self.name)
+        given = replace(self.given or GivenStudy(self.name), swept=fed.swept)
         yield Text(_answer(fed, given), style="bold")
         if fed.again is not None:
             yield Text(
@@ -226,6 +239,7 @@ class LargestFedView:
         if not fed.unidentified:  # else the answer says which point to measure
             yield from unidentified_lines(shown, given, changes=[_as_simulated(option) for option in shown])
         yield table(fitting(list(_fed_columns(shown, fed.goal)), options.max_width))
+        yield from epoch_lines(shown)
         if fed.goal.kind != AU:
             yield Text(
                 "Every rank reads as many samples as in the study: data grow with the number of ranks.", style="dim"
@@ -262,11 +276,11 @@ def _answer(fed: LargestFed, given: GivenStudy) -> str:
     if safe is None:
         text = f"No number of {what} meets the goal at the low end of its interval; {_may_do(fed, fed.at)}"
     else:
-        text = f"Largest {what}: {fed.sure:,}, with {_with_interval(safe, goal)}"
+        text = f"Largest {what}: {fed.sure:,}, with {_with_interval(safe, goal)}{_at_point(safe, fed)}"
         text += "" if fed.sure == fed.value else f"; {_may_do(fed, fed.at)}"
     if fed.beyond is None:
         return f"{text}. The upper limit of {fed.limit:,} ({fed.limit_why}) was reached before the goal was missed: raise it with --most {fed.key}=N, if it can be raised."
-    ends = fed.beyond.feasibility.text if not fed.beyond.missing(goal) else f"{_shown(fed.beyond, goal)}, {fed.beyond.bottleneck} is the bottleneck"  # fmt: skip
+    ends = fed.beyond.feasibility.text if not fed.beyond.missing(goal) else f"{_shown(fed.beyond, goal)}{_at_point(fed.beyond, fed)}, {fed.beyond.bottleneck} is the bottleneck"  # fmt: skip
     return f"{text}. Beyond: {fed.value + 1:,} has {ends}."
 
 
@@ -276,11 +290,19 @@ def _not_one(fed: LargestFed) -> str:
         return f"Not even 1 {single} meets the goal"
     if fed.beyond.feasibility.text:
         return f"Not even 1 {single} meets the goal: {fed.beyond.feasibility.text}"
-    return f"Not even 1 {single} meets the goal: it has {_with_interval(fed.beyond, fed.goal)}, {fed.beyond.bottleneck} is the bottleneck"
+    return f"Not even 1 {single} meets the goal: it has {_with_interval(fed.beyond, fed.goal)}{_at_point(fed.beyond, fed)}, {fed.beyond.bottleneck} is the bottleneck"
 
 
 def _may_do(fed: LargestFed, option: Combination) -> str:
-    return f"{fed.value:,} may do, with {_with_interval(option, fed.goal)}"
+    return f"{fed.value:,} may do, with {_with_interval(option, fed.goal)}{_at_point(option, fed)}"
+
+
+def _at_point(option: Combination, fed: LargestFed) -> str:
+    """Of a study that sweeps: where of its sweep. The best point of each number is another."""
+    if not fed.swept:
+        return ""
+    others = {name: value for name, value in option.settings.items() if name != fed.key}
+    return f" at {sweep_text({'cache_rate': option.cache_rate, **others})}"
 
 
 def _unidentified_answer(fed: LargestFed, given: GivenStudy) -> str:
@@ -290,7 +312,13 @@ def _unidentified_answer(fed: LargestFed, given: GivenStudy) -> str:
     safe = f"{fed.sure:,} {what} are" if fed.sure else f"no number of {what} is"
     simulated = max(1, fed.value)
     number = min(simulated, 2 * fed.sure) if fed.is_limited and fed.sure else simulated  # a limit may be far off
-    point = {f"system.{fed.key}": number, CACHE_RATE: option.cache_rate, **_as_simulated(fed.tried.get(number))}
+    others = {name: value for name, value in option.settings.items() if name != fed.key}
+    point = {
+        **others,
+        f"system.{fed.key}": number,
+        CACHE_RATE: option.cache_rate,
+        **_as_simulated(fed.tried.get(number)),
+    }
     return (
         f"Not identified: {safe} certain to meet the goal. With rates as simulated, {simulated:,} {'does' if fed.value else 'does not'}: {_with_interval(option, fed.goal)}. "
         f"Measure this point: {run_command(point, given)}; then 'tierscope calibrate' with its result. 'tierscope probe' measures the rates alone."
