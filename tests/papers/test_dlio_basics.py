@@ -12,3 +12,9 @@ def test_transfer_buffers_of_all_formats_are_one_row(monkeypatch: pytest.MonkeyP
     verdict = dlio_basics._transfer()
     assert verdict.outcome == outcome
     assert "TFRecord's half holds" in verdict.why
+
+
+def test_equations_hold_by_hand() -> None:
+    verdicts = dlio_basics._equations()
+    assert "D-E-1" in {verdict.id for verdict in verdicts}
+    assert {verdict.outcome for verdict in verdicts if verdict.source == "arithmetic"} == {"holds"}
