@@ -12,3 +12,8 @@ def test_transfer_buffers_of_all_formats_are_one_row(monkeypatch: pytest.MonkeyP
     verdict = dlio_basics._transfer()
     assert verdict.outcome == outcome
     assert "TFRecord's half holds" in verdict.why
+
+
+def test_equations_hold_by_hand() -> None:
+    outcomes = {verdict.id: verdict.outcome for verdict in dlio_basics._equations()}
+    assert (outcomes["D-E-1"], outcomes["D-E-2"]) == ("holds", "holds")

@@ -17,13 +17,26 @@ Writes are in none of DLIO's metrics but the I/O time and the bytes. Where there
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from tierscope.analysis.character_metrics import Fact
-from tierscope.analysis.characterise import Character
+from tierscope.analysis.character_metrics import Fact, WriteUse
 
 FAR = 2.0  # larger ÷ smaller, from which on a metric is named
 AMOUNTS = ("io_seconds", "bytes", "files")  # grow with ranks, epochs and data; the others do not
 _RISE = 0.0005  # of the cosine, that is worth a word
+
+
+class Comparable(Protocol):
+    """What is looked at of a run; Character has it."""
+
+    @property
+    def metrics(self) -> Mapping[str, Fact]: ...
+    @property
+    def writes(self) -> WriteUse: ...
+    @property
+    def ranks(self) -> Sequence[object]: ...
+    @property
+    def epochs(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +117,7 @@ class Similarity:
         return math.sqrt((n - 1) / n) if n else None
 
 
-def similarity(first: Character, second: Character) -> Similarity:
+def similarity(first: Comparable, second: Comparable) -> Similarity:
     compared, left_out = _compared(first.metrics, second.metrics)
     writes: list[Compared] = []
     if first.writes.writes or second.writes.writes:

@@ -5,12 +5,10 @@ Formulas are written out here once more and compared with what `compare`, the pl
 
 import math
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
-from tierscope.analysis.character_metrics import METRICS, Fact
-from tierscope.analysis.characterise import Character
+from tierscope.analysis.character_metrics import METRICS, Fact, WriteUse
 from tierscope.analysis.similarity import similarity
 from tierscope.errors import UserError
 from tierscope.formats import FORMATS
@@ -61,9 +59,10 @@ def _verdict(row_id: str, ours: str, holds: bool, why: str = "", measured: bool 
 
 @dataclass(frozen=True, slots=True)
 class _OnlyMetrics:
-    """All that a similarity looks at."""
+    """Two runs that only read."""
 
     metrics: dict[str, Fact]
+    writes: WriteUse = WriteUse(0, 0, 0.0, Fact(None), Fact(None), Fact(None))
     ranks: tuple[int, ...] = ()
     epochs: int = 1
 
@@ -71,9 +70,7 @@ class _OnlyMetrics:
 def _equations() -> list[Verdict]:
     random = np.random.default_rng(8)
     first, second = (dict(zip(METRICS, random.uniform(1.0, 9.0, len(METRICS)).tolist(), strict=True)) for _ in range(2))
-    sides = [
-        cast("Character", _OnlyMetrics({name: Fact(value) for name, value in side.items()})) for side in (first, second)
-    ]
+    sides = [_OnlyMetrics({name: Fact(value) for name, value in side.items()}) for side in (first, second)]
     ours = similarity(*sides)
     scaled = [(first[name] / max(first[name], second[name]), second[name] / max(first[name], second[name])) for name in METRICS]  # fmt: skip
     dot = sum(a * b for a, b in scaled)
