@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from tierscope.errors import UserError
 from tierscope.plain_files import read_plain
+from tierscope.predict.table_workloads import workloads_in
 from tierscope.units import closest, counted
 
 FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES = (
@@ -89,11 +90,13 @@ class MeasuredFigures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """All of a table that was chosen, fewest ranks first. `mixed`: columns of words that differ from point to point, with some of the words."""
+    """All of a table that was chosen, fewest ranks first. `mixed`: columns of words that differ from point to point, with some of the words;
+    `workloads`: of rows that name known workloads, the column that does, and which."""
 
     name: str
     points: tuple[MeasuredFigures, ...]
     mixed: tuple[str, ...] = ()
+    workloads: tuple[tuple[str, frozenset[str]], ...] = ()
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -180,7 +183,14 @@ def table_of(name: str, rows: Sequence[tuple[Place, Row]], where: Sequence[str] 
         nodes, ranks = _shape(name, line, row)
         groups.setdefault((ranks, nodes, *sorted(_settings(name, line, row).items())), []).append((line, row))
     points = sorted((_point(name, group) for group in groups.values()), key=lambda point: (point.ranks, point.nodes))
-    return MeasuredTable(name, tuple(point for point in points if point.figures), _mixed(chosen))
+    return MeasuredTable(name, tuple(point for point in points if point.figures), _mixed(chosen), _workloads(chosen))
+
+
+def _workloads(rows: Sequence[tuple[Place, Row]]) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Each pair once; the first column of a row that names workloads speaks for it."""
+    of_rows = (((column, workloads_in(cell)) for column, cell in row.items()) for _, row in rows)
+    firsts = (next((pair for pair in pairs if pair[1]), None) for pairs in of_rows)
+    return tuple(dict.fromkeys(pair for pair in firsts if pair is not None))
 
 
 def _mixed(rows: Sequence[tuple[Place, Row]]) -> tuple[str, ...]:
