@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from tierscope.errors import UserError
 from tierscope.plain_files import read_plain
-from tierscope.predict.table_workloads import workloads_in
+from tierscope.predict.table_workloads import named_workloads
 from tierscope.units import closest, counted
 
 FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES = (
@@ -183,14 +183,8 @@ def table_of(name: str, rows: Sequence[tuple[Place, Row]], where: Sequence[str] 
         nodes, ranks = _shape(name, line, row)
         groups.setdefault((ranks, nodes, *sorted(_settings(name, line, row).items())), []).append((line, row))
     points = sorted((_point(name, group) for group in groups.values()), key=lambda point: (point.ranks, point.nodes))
-    return MeasuredTable(name, tuple(point for point in points if point.figures), _mixed(chosen), _workloads(chosen))
-
-
-def _workloads(rows: Sequence[tuple[Place, Row]]) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Each pair once; the first column of a row that names workloads speaks for it."""
-    of_rows = (((column, workloads_in(cell)) for column, cell in row.items()) for _, row in rows)
-    firsts = (next((pair for pair in pairs if pair[1]), None) for pairs in of_rows)
-    return tuple(dict.fromkeys(pair for pair in firsts if pair is not None))
+    named = named_workloads([row for _, row in chosen])
+    return MeasuredTable(name, tuple(point for point in points if point.figures), _mixed(chosen), named)
 
 
 def _mixed(rows: Sequence[tuple[Place, Row]]) -> tuple[str, ...]:

@@ -1,12 +1,27 @@
 """Which workloads the rows of a table name: rows of another one than the study's cannot be compared with it."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from tierscope.errors import UserError
 
 KNOWN = frozenset(
-    "bert candle climate cosmoflow deepcam dffn dlrm flux frnn imagenet l2hmc resnet50 retinanet unet3d".split()
+    [
+        "bert",
+        "candle",
+        "climate",
+        "cosmoflow",
+        "deepcam",
+        "dffn",
+        "dlrm",
+        "flux",
+        "frnn",
+        "imagenet",
+        "l2hmc",
+        "resnet50",
+        "retinanet",
+        "unet3d",
+    ]
 )
 _WORDS = re.compile(r"[a-z0-9]+")
 
@@ -16,12 +31,19 @@ def workloads_in(text: str) -> frozenset[str]:
     return KNOWN & set(_WORDS.findall(text.lower()))
 
 
+def named_workloads(rows: Sequence[Mapping[str, str]]) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Columns with the workloads that they name, each pair once; the first column of a row that names any speaks for it."""
+    of_rows = (((column, workloads_in(cell)) for column, cell in row.items()) for row in rows)
+    firsts = (next((pair for pair in pairs if pair[1]), None) for pairs in of_rows)
+    return tuple(dict.fromkeys(pair for pair in firsts if pair is not None))
+
+
 def refuse_other_workloads(name: str, named: Sequence[tuple[str, Set[str]]], study: str) -> None:
-    """`named`: for each row that names workloads, the column that does, and which."""
+    """`named`: see `named_workloads`."""
     own = workloads_in(study)
     if not own:
         return
-    (workload,) = sorted(own)[:1]
+    workload = min(own)
     others = sorted({other for _, workloads in named if not workloads & own for other in workloads})
     if not others:
         return
