@@ -94,21 +94,6 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-class SecondsRange(FiniteRange):
-    """Times between two numbers of seconds: 200ms, 2 s, or a bare number of seconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from tierscope.units import parse_seconds  # noqa: PLC0415
-
-        try:
-            seconds = parse_seconds(value) if isinstance(value, str) else value
-        except ValueError as error:
-            self.fail(f"{value}: {error}", param, ctx)
-        return super().convert(seconds, param, ctx)
-
-
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--no-shared`, and `--split-shared`, which was an option before it became the default."""
     return _no_shared(_split_shared(command))

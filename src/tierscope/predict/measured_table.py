@@ -90,8 +90,7 @@ class MeasuredFigures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """All of a table that was chosen, fewest ranks first. `mixed`: columns of words that differ from point to point, with some of the words;
-    `workloads`: of rows that name known workloads, the column that does, and which."""
+    """All of a table that was chosen, fewest ranks first. `mixed`: columns of words that differ from point to point, with some of the words; `workloads`: columns that name known ones."""
 
     name: str
     points: tuple[MeasuredFigures, ...]

@@ -43,5 +43,9 @@ def _text(column: dict[str, Node], key: str) -> str:
 
 def _bytes_of(column: dict[str, Node]) -> int | None:
     """Elements times bytes of one; None: not known."""
-    size, each = _text(column, "size"), _BYTES.get(_text(column, "dtype"))
-    return int(size) * each if each is not None and size.isascii() and size.isdecimal() and len(size) <= 15 else None
+    size, element_bytes = _text(column, "size"), _BYTES.get(_text(column, "dtype"))
+    return (
+        int(size) * element_bytes
+        if element_bytes is not None and size.isascii() and size.isdecimal() and len(size) <= 15
+        else None
+    )
