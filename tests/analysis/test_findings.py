@@ -28,7 +28,7 @@ from tierscope.analysis.wording import WORDING, Finding
 from tierscope.spec.dump import identity
 from tierscope.spec.goal import Goal
 from tierscope.trace.columns import COLUMNS
-from tierscope.trace.described_logs import ApartSums, KindSums, PathSums, UnknownPaths
+from tierscope.trace.described_logs import ApartSums, KindSums, PathSums, SpawnedWorkers, UnknownPaths
 from tierscope.trace.description import DescribedTier, Doubt, Imported, Rereads, Traced
 from tierscope.trace.ops import BACKGROUND_LANE, KINDS
 from tierscope.trace.trace import Trace
@@ -185,6 +185,15 @@ def imported(epochs: int = 1, **facts: Any) -> list[Finding]:
     trace = without_loop(trace_of(did, about={"kind": "imported", "process_count": 4}))
     assert isinstance(trace.about, Imported)
     about = structs.replace(trace.about, facts=structs.replace(trace.about.facts, **facts))
+    return found(Trace(trace.key, about, trace.table))
+
+
+def skewed(spawned: SpawnedWorkers) -> list[Finding]:
+    """Of eight processes, the fourth of which took longer."""
+    did = {(rank, 1): {"GFS-READ": 1.55 if rank == 3 else 1.0, "LFS-READ": 0.0} for rank in range(8)}
+    trace = without_loop(trace_of(did, about={"kind": "imported", "process_count": 8}))
+    assert isinstance(trace.about, Imported)
+    about = structs.replace(trace.about, facts=structs.replace(trace.about.facts, spawned=spawned))
     return found(Trace(trace.key, about, trace.table))
 
 
@@ -513,6 +522,14 @@ CASES: dict[str, Case] = {
         lambda: logs(spawned={"by_start": 0, "alone": 4}),
         {"processes": 4},
         lambda: logs(spawned={"by_start": 4, "alone": 0}),
+    ),
+    "starts_of_workers": Case(
+        lambda: imported(own_files=True), {}, lambda: [*imported(), *imported(epochs=2, own_files=True)]
+    ),
+    "slow_unplaced": Case(
+        lambda: skewed(SpawnedWorkers(alone=4)),
+        {"process": 3, "times": 1.55, "slowest_seconds": 1.55, "median_seconds": 1.0},
+        lambda: skewed(SpawnedWorkers(by_start=4)),
     ),
     "no_epochs": Case(logs, {}, lambda: [*logs(epochs=2), *imported(steps=STEPS)]),
     "several_steps": Case(

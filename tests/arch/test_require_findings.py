@@ -244,10 +244,10 @@ def test_a_system_without_a_tier_of_its_nodes() -> None:
 @pytest.mark.parametrize("seconds", [1e-9, 1e6])
 def test_a_step_that_cannot_be_makes_the_first_sentence_doubtful(seconds: float) -> None:
     said = storage_sentence(needed(step=given(seconds), nodes=(1, 64)))
-    assert said.startswith("Does storage matter? Doubtful, for a step of ")
-    assert "(3.28 ms to 72.8 ms)" in said
+    assert said.startswith("Does storage matter? This is doubtful: a step of ")
+    assert "(possible: 3.28 ms to 72.8 ms)" in said
     assert said.endswith("(extrapolated: cori-gpu has 18 nodes).")
-    assert "Doubtful" not in storage_sentence(STUDIED[0])
+    assert "doubtful" not in storage_sentence(STUDIED[0])
 
 
 def test_ends_that_print_alike_are_one_number() -> None:

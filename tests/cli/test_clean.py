@@ -439,5 +439,20 @@ def test_no_name_is_obeyed_by_the_terminal(out: Path, capsys: pytest.CaptureFixt
     assert call("clean", str(out), "--yes") == 0
     said = capsys.readouterr().out
     assert all(line.isprintable() for line in said.split("\n"))
-    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 1 file" in said
+    assert "a\\x1b]0;pwn\\x07\\nb\\udcff  report, 0 files" in said
     assert (evil / "mi\x1bne").exists()
+
+
+def test_as_many_files_are_deleted_as_were_asked_about(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that stays because of a stranger's file keeps its mark and its lock."""
+    inner = next(path.parent for path in out.rglob(manifest.NAME) if path.parent != out)
+    (inner / "notes.txt").write_text("mine")
+    capsys.readouterr()
+    answering("y\n", monkeypatch)
+    assert call("clean", str(out)) == 0
+    said = capsys.readouterr().out
+    asked, deleted = said.split("delete ")[1].split("?")[0], said.split("deleted: ")[1].strip()
+    assert asked == deleted
+    assert (inner / manifest.NAME).exists()

@@ -119,7 +119,7 @@ def test_nothing_to_analyze(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert run("analyze", tmp_path / "nowhere") == 2
     assert "no such file or directory" in one_line(capsys)
     assert run("analyze", tmp_path) == 2
-    assert "study.yaml" in one_line(capsys)
+    assert "is empty" in one_line(capsys)
 
 
 def test_a_damaged_result_is_named(finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,9 @@ def test_the_headline_names_what_counts_where_that_is_not_all(
     times: Path, capsys: pytest.CaptureFixture[str], classes: str, headline: str
 ) -> None:
     assert run("analyze", times, "--classes", classes) == 0
-    assert headline in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert headline in shown
+    assert ("GFS-META" in shown.splitlines()[2]) == ("meta" in classes)
 
 
 def test_no_time_of_what_counts_is_not_called_no_io(times: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.cli.test_commands import one_line, run
 from tests.cli.test_epoch_option import MEASURED
 from tests.cli.test_whatif_commands import write_times
+from tests.imports.darshan_logs import REAL
 
 pytestmark = pytest.mark.whole
 
@@ -148,3 +149,37 @@ def test_tune_has_an_objective_under_both_names(
 def test_a_goal_of_tune_leads_to_its_objective(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("tune", "demo", "--goal", "au=90%", "--out", tmp_path / "out") == 2
     assert one_line(capsys).endswith("tune has no goal, use --minimize")
+
+
+LOGGED = REAL.parent / "dftracer" / "v1_dlio_unet3d"
+
+
+@pytest.mark.skipif(not LOGGED.is_dir(), reason="shared data is not here")
+class TestLogs:
+    def test_what_logs_do_not_tell_is_said_before_tiers_are_asked_for(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run("analyze", LOGGED, "--goal", "au=90%") == 2
+        assert "an AU goal needs the stall seconds of every rank" in one_line(capsys)
+        assert run("analyze", LOGGED, "--metrics", "--tier", "gfs=/p") == 2
+        assert "--metrics and --au need the --out of 'tierscope run'" in one_line(capsys)
+        assert run("analyze", LOGGED, "--metrics") == 2
+        assert "--metrics and --au need the --out of 'tierscope run'" in one_line(capsys)
+
+    @pytest.mark.parametrize(("goal", "code"), [("epoch=1min", 0), ("epoch=1s", 1)])
+    def test_an_epoch_is_judged_by_its_seconds(self, goal: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run("analyze", LOGGED, "--tier", "gfs=/p/lustre3", "--goal", goal, "--json") == code
+        kinds = {finding["kind"] for finding in json.loads(capsys.readouterr().out)["findings"]}
+        assert kinds & {"epoch_goal_met", "epoch_goal_missed"} == {f"epoch_goal_{'missed' if code else 'met'}"}
+
+
+def test_a_bare_share_is_asked_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("analyze", write_times(tmp_path / "times.csv"), "--goal", "90%") == 2
+    assert "did you mean au=90%?" in one_line(capsys)
+
+
+def test_a_directory_without_a_result_says_what_it_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("analyze", tmp_path) == 2
+    assert "is empty" in one_line(capsys)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "a.darshan").touch()
+    assert run("analyze", tmp_path) == 2
+    assert "no logs here; in subdirectories: run; name one of them" in one_line(capsys)

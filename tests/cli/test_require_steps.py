@@ -79,7 +79,7 @@ def test_an_accelerator_is_probed_without_tiers_and_into_a_file(asked: Asker) ->
 @pytest.mark.parametrize("seconds", [-5.0, 0.0, 1e308])
 def test_a_step_that_cannot_be_is_refused(seconds: float, asked: Asker, tmp_path: Path) -> None:
     assert "total_seconds" in asked.refused("--measured", efficiency(tmp_path, total_seconds=seconds))
-    assert "'nan' is not a number" in asked.refused("--step-seconds", "nan")
+    assert "nan: is not a number" in asked.refused("--step-seconds", "nan")
 
 
 def test_a_step_on_a_cpu_says_nothing_about_an_accelerator(asked: Asker, tmp_path: Path) -> None:
@@ -209,3 +209,8 @@ def test_all_reduce_of_a_device_file_replaces_the_links_of_a_node(
     said = " ".join(capsys.readouterr().out.split())
     assert "all-reduce in a node as measured alone over 2 devices" in said
     assert "Exchange between nodes is modelled, not measured." in said
+
+
+def test_a_step_may_have_a_unit(asked: Asker) -> None:
+    assert asked("--step-seconds", "500ms") == asked("--step-seconds", "0.5")
+    assert "write it like 1.5 ms" in asked.refused("--step-seconds", "20parsec")

@@ -89,6 +89,7 @@ def test_before_the_first_run_is_finished(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
     with pytest.raises(
         ResultError, match=r"has no study\.yaml; name the --out of 'tierscope run' or 'tierscope trace'"
     ):

@@ -109,7 +109,7 @@ def test_a_simulation(tmp_path: Path) -> None:
     [
         (["missing"], "no such file or directory"),
         (["file.txt"], "is neither a result nor a log"),
-        (["empty"], "has no study.yaml"),
+        (["empty"], "empty: is empty"),
         (["missing.darshan"], "no such file"),
         (["a", "b"], "one result at a time"),
     ],

@@ -164,10 +164,10 @@ class TestOneRealJob:
         assert ours["lustre", "read"][2] == pytest.approx(DLIO_SLOWEST[0], abs=program + 1e-5)
         assert ours["lustre", "read"][2] > 0.99 * DLIO_SLOWEST[0]
 
-    def test_processes_that_begin_together_are_an_epoch(self) -> None:
+    def test_waves_of_workers_with_files_of_their_own_are_no_epochs(self) -> None:
         found = imported(*folder("dlio_polaris"), rules=TierRules({}), epoch_gap_seconds=10.0)
-        starts = pl.Series([epoch for _, epoch in places(found)]).value_counts(sort=False).sort("").rows()
-        assert starts == [(1, 4), (2, 8), (3, 4), (4, 4), (5, 4)]
+        assert {epoch for _, epoch in places(found)} == {1}
+        assert found.facts.own_files
 
     def test_a_gap_too_long_finds_one_epoch(self) -> None:
         found = imported(*folder("dlio_polaris"), rules=TierRules({}), epoch_gap_seconds=100.0)
@@ -334,6 +334,14 @@ class TestEpochs:
     def test_an_epoch_begins_where_none_began_for_so_long(self, gap: float, epochs: list[int]) -> None:
         logs = [made_log(did(), pid=pid, start=start) for pid, start in ((1, 0.0), (2, 5.0), (3, 12.0))]
         assert [epoch for _, epoch in places(imported(*logs, epoch_gap_seconds=gap))] == epochs
+
+    @pytest.mark.parametrize("gap", [None, 10.0])
+    @pytest.mark.parametrize(("second", "own_files"), [("/gfs/a", False), ("/gfs/b", True)])
+    def test_starts_that_read_other_files_are_no_epochs(self, gap: float | None, second: str, own_files: bool) -> None:
+        logs = [made_log(did("/gfs/a"), pid=1), made_log(did(second), pid=2, start=20)]
+        found = imported(*logs, epoch_gap_seconds=gap)
+        assert {epoch for _, epoch in places(found)} == ({1, 2} if gap and not own_files else {1})
+        assert found.facts.own_files == own_files
 
     def test_workers_that_are_forked_anew_belong_to_the_epoch_of_their_start(self) -> None:
         logs = [

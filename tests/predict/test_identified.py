@@ -130,6 +130,14 @@ class TestAnotherSize:
         two = replace(known(), measured=replace(MEASURED, read_bytes=(1000.0, 64000.0)))
         assert simulate_combination({}, asked(16000, 0.0), "events", two).unidentified == ()
 
+    def test_below_all_sizes_is_bounds_and_a_reason(self) -> None:
+        larger = replace(known(), measured=replace(MEASURED, read_bytes=(64000.0, 256000.0)))
+        found = simulate_combination({}, asked(16000, 0.0), "events", larger)
+        assert any("only with reads of 64 kB and more" in why for why in found.unidentified)
+        assert (
+            found.low_seconds <= found.io_seconds < 0.5 * found.high_seconds
+        )  # a read of 16 kB may take as long as one of 64
+
     def test_the_same_size_is_a_number(self) -> None:
         found = simulate_combination({}, asked(), "events", known())
         assert found.unidentified == ()

@@ -479,3 +479,22 @@ def test_an_interrupt_keeps_the_best_fit_so_far(tmp_path: Path) -> None:
     ]
     write_known(stopped.known, str(tmp_path / "system.yaml"))
     assert load_system(str(tmp_path / "system.yaml")) == stopped.known
+
+
+@pytest.mark.parametrize("command", ["validate", "calibrate"])
+def test_rows_of_other_workloads_are_refused(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "ranks,path,AU_mean_pct\n8,a/unet3d-h100/x,90\n8,a/cosmoflow-h100/x,70\n"
+    mixed, other = table(tmp_path, rows), table(tmp_path, rows.replace("unet3d", "resnet50"), "other.csv")
+    assert run(command, mixed, "--study", "unet3d", "--quiet") == 2
+    assert one_line(capsys).endswith("rows of other workloads (cosmoflow) than unet3d; add --where path~unet3d")
+    assert run(command, other, "--study", "unet3d", "--quiet") == 2
+    assert "rows are of other workloads (cosmoflow, resnet50) than unet3d" in one_line(capsys)
+
+
+def test_a_verdict_comes_first_and_names_whose_system_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(tmp_path, "ranks,path,first_batch_mean_s\n1,unet3d,1000\n1,cosmoflow,5\n")
+    assert run("validate", rows, "--study", "unet3d", "--where", "path~unet3d", "--quiet") == 0
+    said = capsys.readouterr().out.replace("\n", " ")  # lines end where a terminal does
+    title, verdict, _ = said.partition("0 of 1 measurement inside the ")
+    assert title.strip().endswith("simulated on the study's own system (polaris)")
+    assert verdict

@@ -243,6 +243,7 @@ def test_one_row_is_chosen() -> None:
     for row, words in (
         ("submission-4", "choose one by its line: 5, 6"),
         ("submission-9", "no such row"),
+        ("first", "is a system, not a row, in .*its rows: submission-1"),
         ("submission-2", "no figures"),
     ):
         with pytest.raises(UserError, match=words):

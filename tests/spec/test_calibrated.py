@@ -52,4 +52,6 @@ def test_another_size_than_the_only_one_is_told() -> None:
     assert one.is_other_size(2**21)
     assert not one.is_other_size(131072 + 40)
     assert not two.is_other_size(2**21)
+    assert not two.is_other_size(65536)
+    assert two.is_other_size(4096), "larger reads hardly show what a read itself takes"
     assert not CalibratedRange().is_other_size(2**21)

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.spec.dlio_files import SMALL, loaded, noted, refusal
+from tierscope.errors import SpecError
 from tierscope.spec.dlio_keys import RULES
 from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED
 from tierscope.spec.dump import differences
+from tierscope.spec.load import load
 
 HDF5 = ("dataset.format=hdf5",)
 COLLECTIVE = (*HDF5, "dataset.num_files_train=1", "dataset.num_samples_per_file=64", "reader.read_threads=0")
@@ -177,6 +179,7 @@ CASES: dict[str, list[Case]] = {
     "dataset.generation_buffer_size": [NOTE],
     "dataset.data_gen_method": [Case("numpy")],
     "dataset.parquet.columns": [no("[{name: a}]")],
+    "dataset.parquet.read_mode": [no("row_group")],
     "dataset.parquet.row_group_size": [no("10")],
     "dataset.parquet.partition_by": [no("a")],
     "dataset.parquet.generation_batch_size": [NOTE],
@@ -333,3 +336,45 @@ def test_the_table_says_what_its_cases_do(rule: object) -> None:
 def test_keys_that_need_no_checkpoint_say_so_without_one(small: Path) -> None:
     notes = loaded(small, "++workload.model.model_size_bytes=4000", "++workload.checkpoint.type=all_ranks").notes
     assert any("workflow.checkpoint is off" in note and noted([note], "checkpoint.type") for note in notes)
+
+
+def parquet(columns: str, length: int = 44, **more: str) -> str:
+    lines = [f"    {key}: {value}" for key, value in more.items()]
+    return "\n".join(
+        [
+            "dataset:",
+            "  format: parquet",
+            f"  record_length: {length}",
+            "  parquet:",
+            *lines,
+            f"    columns: {columns}",
+        ]
+    )
+
+
+A, B = "{name: a, dtype: float32, size: 10}", "{name: b, dtype: float16, size: 2}"
+
+
+def test_columns_that_are_all_read_are_bytes_of_a_sample(tmp_path: Path) -> None:
+    (tmp_path / "w.yaml").write_text(parquet(f"[{A}, {B}]"))
+    found = load(str(tmp_path / "w.yaml"))
+    assert found.study.workload.dataset.record_length_bytes == 44
+    assert any(note.startswith("dataset.parquet.columns: samples are one column") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (parquet(f"[{A}, {B}]", 45), "do not add up to dataset.record_length_bytes"),
+        (parquet("[{name: a}]"), "do not add up to dataset.record_length_bytes"),
+        (parquet("[{name: a, dtype: float32, size: 11, read: false}]"), "reads chosen columns of row groups"),
+        (parquet(f"[{A}, {B}]", row_group_size="6144", read_mode="row_group"), "reads chosen columns of row groups"),
+    ],
+)
+def test_columns_of_other_bytes_are_refused_with_what_to_do(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(text)
+    with pytest.raises(SpecError, match=words):
+        load(str(path))
+    whole = load(str(path), ["++workload.dataset.parquet=null"])
+    assert whole.study.workload.dataset.format == "parquet"

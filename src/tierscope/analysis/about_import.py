@@ -55,7 +55,8 @@ def _missing(facts: LogFacts, times: ClassTimes, breakdown: Breakdown) -> Iterat
     if facts.outside_epochs.ops:
         yield Finding("outside_epochs", {"ops": facts.outside_epochs.ops, "seconds": facts.outside_epochs.seconds})
     if times.epochs["epoch"].n_unique() == 1 and times.table["ops"].sum():
-        yield _several_steps(facts.steps) if facts.steps else Finding("no_epochs", {})
+        whole_run = Finding("starts_of_workers" if facts.own_files else "no_epochs", {})
+        yield _several_steps(facts.steps) if facts.steps else whole_run
 
 
 def _several_steps(commands: Sequence[str]) -> Finding:

@@ -39,6 +39,7 @@ class Conditions:
     harness_seconds_per_sample: float | None = None
     threads_seconds_per_op: float | None = None
     processes: int | None = None
+    unplaced: bool = False  # there are workers among the processes of logs whose rank is unknown
     simulated: tuple[str, ...] = ()  # by which methods, where nothing was measured
     calibrated: bool = False  # of a simulation: its system was
     checkpoints_left_out: bool = False  # of a simulation, although the study has some
@@ -105,6 +106,7 @@ def conditions(times: ClassTimes, cold: pl.DataFrame) -> Conditions:
         one_device=tuple(sorted({pair for about in abouts for pair in _on_one_device(about)})),
         coverage=merged(coverages(abouts)),
         processes=sum(_processes(about) for about in abouts) or None,
+        unplaced=any(isinstance(about, Imported) and about.facts.spawned.alone for about in abouts),
         loader_use=next((about.records.loader_use for about in abouts if isinstance(about, Traced)), None),
     )
 

@@ -141,7 +141,12 @@ def _skew(times: ClassTimes) -> Iterator[Finding]:
             "slowest_seconds": slowest["seconds"],
             "median_seconds": median,
         }
-        yield Finding("slow_process", evidence)
+        unplaced = any(isinstance(about, Imported) and about.facts.spawned.alone for about in times.about)
+        yield (
+            Finding("slow_unplaced", {"process": evidence.pop("rank"), **evidence})
+            if unplaced
+            else Finding("slow_process", evidence)
+        )
 
 
 def _tiers(times: ClassTimes, breakdown: Breakdown) -> Iterator[Finding]:

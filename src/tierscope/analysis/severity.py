@@ -48,6 +48,7 @@ _NOTES = (  # how to read the numbers; nothing has to be done
 )
 _WARNINGS = (  # the numbers may mislead, or something costs time
     *("capacity_unknown", "warm_pages", "unknown_pages", "warm_storage", "same_device", "warm_metadata", "not_evicted"),
+    "starts_of_workers",
     *("late", "straggler", "straggling_node", "overhead", "threads", "decode", "checkpoint_share"),
     "checkpoint_waits",
     *("checkpoints_not_simulated", "writes_as_reads", "epochs_unsure", "epochs_by_opens", "mapped"),
@@ -60,6 +61,7 @@ _WARNINGS = (  # the numbers may mislead, or something costs time
         "metadata_dominated",
         "metadata_of_writes",
         "slow_process",
+        "slow_unplaced",
         "slow_node",
     ),
     *("unbalanced_tiers", "tier_not_used", "small_files", "small_opens", "stdio_reads", "small_requests"),

@@ -313,6 +313,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "the logs do not separate epochs: the whole run counts as one",
         "add --epoch-gap (or shorten it) if new processes start every epoch, or let the program write one log per epoch",
     ),
+    "starts_of_workers": (
+        "the logs do not separate epochs: processes read different files, so gaps between their starts separate workers, not epochs; the whole run counts as one",
+        "let the program write one log per epoch",
+    ),
     "several_steps": (
         "{steps:count MPI program} of one job ran after one another ({names:first 3}): their times are added up by rank",
         "name one log to see one program; if they are epochs of one training, split them with --epoch-gap",
@@ -328,6 +332,10 @@ WORDING: dict[str, tuple[str, str]] = {
     "slow_process": (
         "rank {rank} had {times:.1f} × the I/O time of the median process ({slowest_seconds:time} versus {median_seconds:time}): all other ranks wait for it",
         "compare its files, node and workers with those of other ranks",
+    ),
+    "slow_unplaced": (
+        "process {process} had {times:.1f} × the I/O time of the median process ({slowest_seconds:time} versus {median_seconds:time}); which rank waits for it is unknown",
+        "compare its files and node with those of other processes",
     ),
     "slow_node": (
         "the processes on node {node} had {times:.1f} × the median I/O time of {nodes:count node}",

@@ -93,11 +93,13 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
 
     LOG… are all logs of one job, from Darshan (*.darshan) or DFTracer (*.pfw, *.pfw.gz), or a directory of them.
     """
-    from tierscope.commands.analyze import LogRequest, analyze, analyze_logs, named_logs  # noqa: PLC0415
+    from tierscope.commands.analyze import LogRequest, analyze, analyze_logs, named_logs, refuse_goal_of_logs  # noqa: PLC0415
     from tierscope.imports.untiered import command_text  # noqa: PLC0415
 
     of_logs = bool(tiers or out or epoch_gap or epoch_span or compute_span or dxt or no_shared or split_shared or force)
     if metrics or au:
+        if named_logs(results):
+            raise UserError(f"{results[0]}: contains logs; --metrics and --au need the --out of 'tierscope run'")
         counted = counting.epoch or counting.basis or counting.case or len(counting.categories) < len(CATEGORIES)
         if csv_path or exports or goal or of_logs or counted:
             raise UserError("--metrics and --au can only be combined with --json; remove the other options")
@@ -108,6 +110,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     kept = None
     logs = named_logs(results)
     if logs:
+        refuse_goal_of_logs(logs, wanted)
         line = command_text("analyze", results, typed_options(results))
         asked = LogRequest(tiers, epoch_gap, not no_shared, dxt, epoch_span, compute_span, force, out, line)
         analysis, kept = analyze_logs(results, asked, counting, wanted)
@@ -143,9 +146,9 @@ def _wanted(goal: str | None) -> "Goal | None":
 def _refuse_untold(analysis: "Analysis", goal: "Goal | None") -> None:
     """A goal that this result cannot be judged by is neither met nor missed."""
     if goal is not None:
-        from tierscope.predict.goals import refuse_untold  # noqa: PLC0415
+        from tierscope.predict.goals import refuse_unjudged  # noqa: PLC0415
 
-        refuse_untold(analysis.times, goal)
+        refuse_unjudged(analysis.times, goal)
 
 
 def _judge(analysis: "Analysis", goal: "Goal | None") -> None:

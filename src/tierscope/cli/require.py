@@ -2,6 +2,7 @@ import click
 
 from tierscope.cli import common
 from tierscope.cli.require_decoder import decoder_options, shown_as_decoder
+from tierscope.cli.seconds_range import SecondsRange
 from tierscope.cli.showing import all_option, shows_all
 
 
@@ -28,7 +29,7 @@ from tierscope.cli.showing import all_option, shows_all
     help="Number of training samples; default: that of the network's dataset.",
 )
 @click.option("--sample-file-bytes", metavar="SIZE", help="Bytes to read from storage per sample.")
-@click.option("--step-seconds", type=common.FiniteRange(1e-9, 1e6), help="Seconds of one step of the first batch on one accelerator, as you measured them.")  # fmt: skip
+@click.option("--step-seconds", type=SecondsRange(1e-9, 1e6), metavar="TIME", help="Time of one step of the first batch on one accelerator, as you measured it, e.g. 200ms; a bare number is in seconds.")  # fmt: skip
 @click.option("--device-file", metavar="FILE", help="Predict the step from a measured device ('tierscope probe --accelerator cuda').")  # fmt: skip
 @click.option("--measured", metavar="OUT", help="Take the step from a result of 'tierscope train' or 'tierscope kernels'.")  # fmt: skip
 @click.option("--layers", is_flag=True, help="Also show every layer.")

@@ -60,8 +60,6 @@ def _table(
     if as_json:
         common.print_json(predicted_json("table_validation", validated_table.figures))
         return
-    common.print_rich(
-        PredictedTableView(
-            f"{measured.name}: measured, and simulated on {validated_table.system}", validated_table.figures
-        )
-    )
+    where_simulated = validated_table.system if system else f"the study's own system ({validated_table.system})"
+    title = f"{measured.name}: measured, and simulated on {where_simulated}"
+    common.print_rich(PredictedTableView(title, validated_table.figures))

@@ -29,7 +29,7 @@ from tierscope.output.store import RunStore
 from tierscope.recording.traced import finish_or_look, is_trace
 from tierscope.spec import sweep
 from tierscope.spec.feasibility import Feasibility
-from tierscope.spec.goal import AU, Goal
+from tierscope.spec.goal import AU, EPOCH, Goal
 from tierscope.spec.study import Study
 from tierscope.spec.traced import read_rules
 from tierscope.spec.whatif import read_duration
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tierscope.predict.exploration import Remedy
 
 _NAME_WIDTH = 60
+_MOST_NAMED = 5
 
 
 def analyze(
@@ -58,6 +59,7 @@ def analyze(
         return replace(analyze_import(store.load(RunKey(0, 1)), counting, goal), load_run=store.load)
     if os.path.isdir(path):
         _refuse_several(path)
+        _refuse_without_result(path)
         return _analyze_result(path, counting, store, goal)
     if not os.path.exists(path):
         raise UserError(
@@ -77,6 +79,20 @@ def _refuse_several(path: str) -> None:
         parts = sorted(name for name in os.listdir(path) if has_study(os.path.join(path, name)))
         if parts:
             raise UserError(f"{path}: contains one result per varied key; name one of them: {', '.join(parts)}")
+
+
+def _refuse_without_result(path: str) -> None:
+    """A directory that nobody wrote a result to: say what is there instead."""
+    if has_study(path) or manifest.kind_of(path) is not None:
+        return
+    names = sorted(os.listdir(path))
+    if not names:
+        raise UserError(f"{path}: is empty; name the --out of 'tierscope run' or 'tierscope trace', or logs")
+    folders = [name for name in names if os.path.isdir(os.path.join(path, name))]
+    with_logs = [name for name in folders if logs_in(os.path.join(path, name))]
+    if with_logs:
+        shown = ", ".join(with_logs[:_MOST_NAMED]) + (", …" if len(with_logs) > _MOST_NAMED else "")
+        raise UserError(f"{path}: no logs here; in subdirectories: {shown}; name one of them")
 
 
 def _analyze_trace(out: str, counting: Counting, store: RunStore, goal: Goal | None) -> Analysis:
@@ -141,6 +157,20 @@ def named_logs(paths: Sequence[str]) -> list[str]:
         return logs_in(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be read: {error.strerror}; change its mode, or name another") from None
+
+
+def refuse_goal_of_logs(paths: Sequence[str], goal: Goal | None) -> None:
+    """Before anything else is asked for: what no log of that profiler tells cannot be judged."""
+    if goal is None:
+        return
+    if goal.kind == AU:
+        raise UserError(
+            "an AU goal needs the stall seconds of every rank, which logs of other profilers do not have; use an I/O goal, e.g. --goal io=4s"
+        )
+    if goal.kind == EPOCH and any(source_of(path) == "darshan" for path in paths):
+        raise UserError(
+            "an epoch goal needs the epoch seconds of every rank, which Darshan logs do not have; use an I/O goal, e.g. --goal io=4s"
+        )
 
 
 def analyze_logs(

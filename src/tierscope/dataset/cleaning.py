@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from tierscope.errors import ForeignDirectoryError, UserError
 from tierscope.jsonable import JsonObject
 from tierscope.output import manifest
-from tierscope.output.documents import PLAIN
+from tierscope.output.documents import FILE, PLAIN
 from tierscope.output.folders import EnteredFolder
 from tierscope.output.ours import BETWEEN, KINDS, Rules, rules_of
 from tierscope.output.result import has_study, read_study
@@ -210,11 +210,21 @@ class _Walk(Walk):
         self.tallies.append(tally)
         self.places[folder.path] = self._storage
         self.inside(folder, _with_marks(rules_of(kind, mark, os.path.basename(folder.path))), tally, depth, _OF_ALL)
-        if not self.deletes or folder.path in tally.changed:
+        if not self.deletes:
+            self._leave_out_marks(folder, tally)
+            return
+        if folder.path in tally.changed:
             return
         if set(folder.names()) <= _OF_ALL:
             for name in (_LOCK, manifest.NAME):
                 delete_file(folder, name, tally)
+
+    def _leave_out_marks(self, folder: EnteredFolder, tally: FolderTally) -> None:
+        """A folder that stays, because something in it is kept, keeps its mark and its lock."""
+        if any(inner.kept for inner in self.tallies if f"{inner.path}/".startswith(f"{folder.path}/")):
+            marks = [facts.nbytes for name, facts in folder.inside() if name in _OF_ALL and facts.kind == FILE]
+            tally.files -= len(marks)
+            tally.nbytes -= sum(marks)
 
     def agreed(self, folder: EnteredFolder, digest: bytes, tally: FolderTally) -> tuple[bool, bool]:
         self.listed[folder.path] = digest

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import structs
 
 from tierscope.imports.apart import PathNotes, apart_sums, sort_sums
-from tierscope.imports.darshan_habits import HabitCounter
+from tierscope.imports.darshan_habits import HabitCounter, share_no_files
 from tierscope.imports.darshan_job import CLOCK_SECONDS, Placed, place_logs, steps_of
 from tierscope.imports.darshan_library import MPI_IO
 from tierscope.imports.darshan_reader import MOST_COUNTED, MOST_SECONDS, DarshanLog, FileRecords, processes_of
@@ -51,7 +52,11 @@ def import_logs(logs: Sequence[DarshanLog], rules: TierRules, options: DarshanOp
             gathering.add_traced(placed_log)
         else:
             gathering.add(placed_log)
-    return gathering.gathered(placed)
+    gathered = gathering.gathered(placed)
+    if gap is None or not share_no_files(gathering.files_of_epochs()):
+        return gathered
+    whole = import_logs(logs, rules, replace(options, epoch_gap_seconds=None))
+    return replace(whole, facts=structs.replace(whole.facts, own_files=True))
 
 
 class _Gathering:
@@ -71,6 +76,7 @@ class _Gathering:
         self._long_meta: list[LongMeta] = []
         self._habits: dict[str, HabitCounter] = {}
         self._traced_epochs: set[tuple[int, int]] = set()
+        self.read_files: dict[tuple[int, int], set[str]] = defaultdict(set)  # by epoch and program
 
     def add(self, placed: Placed) -> None:
         log = placed.log
@@ -88,6 +94,10 @@ class _Gathering:
             np.add.at(meta, records.ranks[good], records.seconds("F_META_TIME")[good])
             self._sums += rows_of(placed, records.chosen(good), of_records[good], tiers.names)
             self._add_shared(placed, records, tiers, shared)
+            read = counts & (records.counter("BYTES_READ") > 0) & ~tiers.apart[of_records]
+            self.read_files[placed.epoch, placed.first_rank].update(
+                map(log.paths.__getitem__, np.unique(records.files[read]).tolist())
+            )
         self._doubt_meta(placed, meta)
         if MPI_IO in log.records and len(log.records[MPI_IO]):
             again = _of_nobody(log.records[MPI_IO].chosen(seen_by_posix(log)))
@@ -204,6 +214,12 @@ class _Gathering:
             name = os.path.basename(placed.log.path)
             self._long_meta.append(LongMeta(log=name, meta_seconds=float(meta[rank]), run_seconds=float(ran)))
 
+    def files_of_epochs(self) -> list[set[str]]:
+        epochs: dict[int, set[str]] = defaultdict(set)
+        for (epoch, _), files in self.read_files.items():
+            epochs[epoch] |= files
+        return list(epochs.values())
+
     def gathered(self, placed: Sequence[Placed]) -> GatheredLogs:
         ranks = {
             (placed_log.first_rank + rank, placed_log.epoch): ImportedEpoch(
@@ -240,6 +256,7 @@ class _Gathering:
             mpiio=apart_sums(_together(self._mpiio)),
             traced_reads=self._options.traced_reads,
             steps=steps_of(placed),
+            own_files=share_no_files(self.read_files.values()),
         )
         return GatheredLogs(sorted_sums.sums, list(ranks.values()), sorted_sums.tiers, facts, habits)
 

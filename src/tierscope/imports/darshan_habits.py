@@ -4,6 +4,7 @@ A first read at the beginning of a file is neither sequential nor random, whatev
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,13 @@ LARGE_FILE_BYTES = 1 << 30
 _SIZES = [name for name in COUNTERS if name.startswith("SIZE_READ_")]
 _SIZE_LIMITS = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30, None)
 _AGAIN = 1.5  # a file of which so many times its length was read, was read again
+_SHARED = 1.5  # readers of a file on average: fewer, and most files have one
+
+
+def share_no_files(readers: Iterable[set[str]]) -> bool:
+    """Whether these read mostly different files, as workers do with a part of the data each: another epoch reads the same ones again."""
+    read = [files for files in readers if files]
+    return len(read) > 1 and sum(map(len, read)) < _SHARED * len(set().union(*read))
 
 
 @dataclass(slots=True)

@@ -33,12 +33,24 @@ def refuse_untold(times: ClassTimes, goal: Goal) -> None:
         return
     if not has_clocks(times.epochs):
         raise UserError(
-            f"{noun} needs the epoch and stall seconds of every rank, which this result does not have; use an I/O goal, e.g. --goal io=4s"
+            f"{noun} needs the {_missing(times)} of every rank, which this result does not have; use an I/O goal, e.g. --goal io=4s"
         )
     if goal.kind == AU and not has_compute(times.epochs):
         raise UserError(
             f"{noun} needs compute, but this result has none; set workload.train.computation_time and run it, or use --goal epoch=10min"
         )
+
+
+def _missing(times: ClassTimes) -> str:
+    epochs = times.epochs
+    names = [name for name in ("epoch", "stall") if epochs.is_empty() or epochs[f"{name}_seconds"].has_nulls()]
+    return f"{' and '.join(names)} seconds"
+
+
+def refuse_unjudged(times: ClassTimes, goal: Goal) -> None:
+    """The same for what was measured, which is not scaled: an epoch is judged by its seconds alone."""
+    if goal.kind != EPOCH or times.epochs.is_empty() or times.epochs["epoch_seconds"].has_nulls():
+        refuse_untold(times, goal)
 
 
 def is_told(times: ClassTimes, goal: Goal) -> bool:

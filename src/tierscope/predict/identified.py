@@ -1,6 +1,6 @@
 """What a calibration cannot tell of a point: asked for all the same, it gets bounds and the reason, never a plain number.
 
-another size   files of one size were measured: how much of a read's time is its bytes' is anyone's guess, between nothing and all of it
+another size   files of one size were measured, or larger ones only: how much of a read's time is its bytes' is anyone's guess, between nothing and all of it
 latency        a faster server is asked for, and much of the time was fitted as latency: a client's, which stays, or a server's
 crowd          another number of ranks than was measured, and waiting that was fitted as a queue's may be each rank's own
 at least       nobody ever waited for a station, so that nothing is known of its rate above; and at this point it makes a difference
@@ -66,12 +66,13 @@ def identify(
     read_bytes = reading.read_bytes
     if measured is not None and measured.is_other_size(read_bytes):
         size = measured.read_bytes[0]
-        reasons.append(
-            f"reads of {format_bytes(round(read_bytes))}, but the system was calibrated only with reads of {format_bytes(round(size))}"
-        )
-        for other in (_by_operation, _by_bytes):
-            tiers = tuple(other(tier, size) for tier in study.system.tiers)
-            ends.append(floor(replace(study.system, tiers=tiers)) / here)
+        splits = [floor(_split(study.system, other, size)) / here for other in (_by_operation, _by_bytes)]
+        if measured.is_single_size or max(splits) > MATTERS * min(splits):
+            sizes = f"{format_bytes(round(size))}{'' if measured.is_single_size else ' and more'}"
+            reasons.append(
+                f"reads of {format_bytes(round(read_bytes))}, but the system was calibrated only with reads of {sizes}"
+            )
+            ends += splits
     for tier, shorter in _with_shorter_latencies(study.system, known):
         share = floor(shorter) / here
         if share < 1 / MATTERS:
@@ -251,6 +252,11 @@ def _as_fitted(system: System, known: KnownSystem, name: str) -> System:
     rates = {key: getattr(was, key) for key in RATES}
     tiers = tuple(replace(tier, **rates) if tier.name == name else tier for tier in system.tiers)
     return replace(system, tiers=tiers)
+
+
+def _split(system: System, other: Callable[[Tier, float], Tier], size: float) -> System:
+    """With the same time for reads of this size, made up in another way."""
+    return replace(system, tiers=tuple(other(tier, size) for tier in system.tiers))
 
 
 def _by_operation(tier: Tier, size: float) -> Tier:

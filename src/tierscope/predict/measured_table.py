@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from tierscope.errors import UserError
 from tierscope.plain_files import read_plain
+from tierscope.predict.table_workloads import named_workloads
 from tierscope.units import closest, counted
 
 FIRST_MEAN, FIRST_MAX, SHARE, EPOCH, THROUGHPUT, SAMPLES = (
@@ -89,11 +90,12 @@ class MeasuredFigures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """All of a table that was chosen, fewest ranks first. `mixed`: columns of words that differ from point to point, with some of the words."""
+    """All of a table that was chosen, fewest ranks first. `mixed`: columns of words that differ from point to point, with some of the words; `workloads`: columns that name known ones."""
 
     name: str
     points: tuple[MeasuredFigures, ...]
     mixed: tuple[str, ...] = ()
+    workloads: tuple[tuple[str, frozenset[str]], ...] = ()
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -180,7 +182,8 @@ def table_of(name: str, rows: Sequence[tuple[Place, Row]], where: Sequence[str] 
         nodes, ranks = _shape(name, line, row)
         groups.setdefault((ranks, nodes, *sorted(_settings(name, line, row).items())), []).append((line, row))
     points = sorted((_point(name, group) for group in groups.values()), key=lambda point: (point.ranks, point.nodes))
-    return MeasuredTable(name, tuple(point for point in points if point.figures), _mixed(chosen))
+    named = named_workloads([row for _, row in chosen])
+    return MeasuredTable(name, tuple(point for point in points if point.figures), _mixed(chosen), named)
 
 
 def _mixed(rows: Sequence[tuple[Place, Row]]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from tierscope.predict.table_fit import (
 )
 from tierscope.predict.table_intervals import PredictedFigure, predict_points
 from tierscope.predict.table_points import TablePoint, points_of
+from tierscope.predict.table_workloads import refuse_other_workloads
 from tierscope.predict.too_slow import TooSlow, too_slow
 from tierscope.signals import stopped_by
 from tierscope.spec.calibrated import CalibratedRange
@@ -98,6 +99,7 @@ def validate_table(table: MeasuredTable, loaded: Loaded, watch: Watch) -> Valida
 def _points(table: MeasuredTable, study: Study) -> tuple[TablePoint, ...]:
     if not table.points:
         raise UserError(f"{table.name}: no row has a measurement; fill in first batches, AU, seconds or throughputs")
+    refuse_other_workloads(table.name, table.workloads, study.study)
     check_rates(study)
     points = points_of(table, study)
     if not any(point.tells for point in points):

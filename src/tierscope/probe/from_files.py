@@ -93,6 +93,9 @@ def _row(table: BenchmarkFile, row: str) -> BenchmarkRun:
     if matches:
         lines = ", ".join(str(run.line) for run in matches[:5])
         raise UserError(f"--row {row}: {table.path} has {len(matches)} such rows; choose one by its line: {lines}")
+    of_system = [run.name for run in table.runs if row.lower() in map(str.lower, run.labels)]
+    if of_system:
+        raise UserError(f"--row {row}: is a system, not a row, in {table.path}; its rows: {', '.join(of_system[:5])}")
     guess = closest(row, [run.name for run in table.runs])
     raise UserError(
         f"--row {row}: {table.path} has no such row; {f'did you mean {guess}?' if guess else 'name its submission or its line'}"

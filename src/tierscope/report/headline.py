@@ -29,7 +29,7 @@ from tierscope.report.parts import (
 )
 from tierscope.units import about_bytes, about_seconds, counted
 
-_WHOLE_RUN = ("no_epochs", "several_steps", "no_marks", "epochs_unsure")  # epochs are not known
+_WHOLE_RUN = ("no_epochs", "starts_of_workers", "several_steps", "no_marks", "epochs_unsure")  # epochs are not known
 _LEAST_SECONDS, _LEAST_SHARE = 1e-9, 1e-6  # of a difference between epoch and I/O time
 
 
@@ -120,8 +120,8 @@ def _headline(breakdown: Breakdown, given: Conditions, findings: Sequence[Findin
     best = breakdown.best
     io, spread, per = _io_words(breakdown, best)
     count = max(point.ranks for point in breakdown.points)
-    ranks = counted(count, "rank")
-    whole = ranks if given.processes is None else f"{ranks}, {counted(given.processes, 'process')}"
+    ranks = counted(count, "process" if given.unplaced else "rank")
+    whole = ranks if given.unplaced or given.processes is None else f"{ranks}, {counted(given.processes, 'process')}"
     if any(finding.kind in _WHOLE_RUN for finding in findings):
         per = f"in the whole run{basis_note(breakdown)}"
     unit = "rank" if has_workers(given, count) else "process"

@@ -37,6 +37,12 @@ class PredictedTableView:
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         rows = self.figures
         yield Text(self.title, style="bold")
+        inside = sum(row.low <= row.measured <= row.high for row in rows)
+        bounds = any(row.unidentified for row in rows)
+        yield Text(
+            f"{inside} of {counted(len(rows), 'measurement')} inside the {'intervals or bounds' if bounds else 'interval'}.",
+            style="bold",
+        )
         columns = [
             Column("", [Text(row.point.name) for row in rows], right=False),
             Column("figure", [Text(_NAMES[row.figure]) for row in rows], right=False),
@@ -56,8 +62,6 @@ class PredictedTableView:
         for name, errors, unit in _errors(rows):
             text = f"{name}: mean error {statistics.fmean(errors):.1f} {unit}, largest {max(errors):.1f} {unit}."
             yield Text(text, style="bold")
-        inside = sum(row.low <= row.measured <= row.high for row in rows)
-        yield Text(f"{inside} of {counted(len(rows), 'measurement')} inside the interval.", style="bold")
 
 
 def _unidentified_lines(rows: Sequence[PredictedFigure]) -> Iterator[Text]:

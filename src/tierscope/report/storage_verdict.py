@@ -45,14 +45,18 @@ def fit_sentence(requirements: Requirements) -> str | None:
 
 
 def storage_sentence(requirements: Requirements) -> str:
+    doubt = ""
     answers = "; ".join(_said(clause, requirements) for clause in _clauses(requirements))
     if not requirements.step_plausible:
         step, thought = requirements.step, requirements.plausible_step
-        answers = f"doubtful, for a step of {about_seconds(step.seconds)} is thought impossible here ({span(thought.low, thought.high, about_seconds)}): {answers}"
+        doubt = (
+            f"This is doubtful: a step of {about_seconds(step.seconds)} is thought impossible here (possible: {span(thought.low, thought.high, about_seconds)}). "
+            "With it, the answer is: "
+        )
     machine = requirements.machine
     if requirements.wish.nodes[-1] > machine.nodes:
         answers += f" (extrapolated: {machine.name} has {counted(machine.nodes, 'node', grouped=True)})"
-    return f"Does storage matter? {answers[0].upper()}{answers[1:]}."
+    return f"Does storage matter? {doubt}{answers if doubt else answers[0].upper() + answers[1:]}."
 
 
 def span(low: float, high: float, text: Callable[[float], str], between: str = " to ") -> str:

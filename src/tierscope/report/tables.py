@@ -116,7 +116,8 @@ def _columns(breakdown: Breakdown, given: Conditions) -> list[Column]:
     if any(point.io.has_spread for point in points):
         columns.append(_spread_column(breakdown, time))
     for index, name in enumerate(breakdown.classes):
-        columns.append(Column(name, [time.text(point.classes[name]) for point in points], colour(index)))
+        if name in breakdown.io_classes:  # what was not asked for is not in the I/O time
+            columns.append(Column(name, [time.text(point.classes[name]) for point in points], colour(index)))
     epochs, firsts = (
         [getattr(point, name) for point in points] for name in ("epoch_seconds", "first_epoch_io_seconds")
     )

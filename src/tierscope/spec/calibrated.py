@@ -42,10 +42,15 @@ class CalibratedRange:
         return {key: max(values) for key in LIMITS if (values := getattr(self, key))}
 
     def is_other_size(self, read_bytes: float) -> bool:
-        """One size was measured, and it is not this one: what of a read's time is its bytes' is not known."""
+        """What of a read's time is its bytes' is not known: one size was measured, and it is not this one; or all were larger, which hardly shows what a read itself takes."""
         sizes = self.read_bytes
-        single_size = bool(sizes) and sizes[-1] < _SAME * sizes[0]
-        return single_size and not sizes[0] / _SAME < read_bytes < sizes[0] * _SAME
+        if not sizes or sizes[0] / _SAME < read_bytes < sizes[-1] * _SAME:
+            return False
+        return self.is_single_size or read_bytes < sizes[0]
+
+    @property
+    def is_single_size(self) -> bool:
+        return bool(self.read_bytes) and self.read_bytes[-1] < _SAME * self.read_bytes[0]
 
     def is_other_crowd(self, ranks: int) -> bool:
         """More ranks than were measured, or fewer: they wait for one another in another way."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tierscope.formats import FORMATS
 from tierscope.loaders import LOADERS
-from tierscope.spec import dlio_checkpoint
+from tierscope.spec import dlio_checkpoint, dlio_parquet
 from tierscope.spec.dlio_making import MAPPED, NOTED, REFUSED, Making, MetricOptions, Rule, is_off, product, whole
 from tierscope.spec.dlio_times import read_time
 from tierscope.spec.goal import AU, Goal, GoalKind
@@ -23,7 +23,7 @@ TIER = "gfs"
 _DATASET, _READER, _TRAIN = "workload.dataset", "workload.reader", "workload.train"
 _OWN_LOADER = "no framework needed: Tierscope's own loader reads the files (reader.data_loader: auto)"
 _NO_EVALUATION = "evaluation is not supported"
-_LAYOUT = "the layout of Parquet files is fixed: a column of bytes, a row group per sample"
+_LAYOUT = "Tierscope writes Parquet files without partitions; set it to null to use that layout"
 _HANDED = "samples are not resized"
 _MADE = "files are always generated once, checked and kept"
 _ELSEWHERE = "object stores are not supported; copy the data to a filesystem, or use a mount point"
@@ -190,8 +190,9 @@ _DATASET_RULES = (
     _noted("dataset.keep_files", "data is kept after a run; 'tierscope clean --data OUT' deletes it"),
     _noted("dataset.generation_buffer_size", _MADE),
     _noted("dataset.data_gen_method", _MADE),
-    _refused("dataset.parquet.columns", _LAYOUT, whole_=True),
-    _refused("dataset.parquet.row_group_size", _LAYOUT),
+    Rule("dataset.parquet.columns", REFUSED, dlio_parquet.COLUMNS, (), dlio_parquet.columns, whole=True),
+    _refused("dataset.parquet.read_mode", dlio_parquet.CHOSEN),
+    Rule("dataset.parquet.row_group_size", REFUSED, dlio_parquet.GROUPS, (), dlio_parquet.row_group_size),
     _refused("dataset.parquet.partition_by", _LAYOUT),
     _noted("dataset.parquet.generation_batch_size", _MADE),
 )

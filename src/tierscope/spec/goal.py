@@ -70,6 +70,8 @@ class GoalKind:
         text = self._unbraced(text.strip())
         kind, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
+            if text.endswith("%"):
+                raise ValueError(f"is a share, not a time; did you mean au={text}?")
             kind, value = IO, text
         if kind not in _KINDS:
             guess = closest(kind, _KINDS)

@@ -171,3 +171,6 @@ class LogFacts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     spawned: SpawnedWorkers = SpawnedWorkers()
     dftracer: DFTracerJob | None = None
     steps: tuple[str, ...] = ()  # commands of MPI programs that ran one after another on the same ranks
+    own_files: bool = (
+        False  # processes, or those that started together, read different files: their starts are no epochs
+    )

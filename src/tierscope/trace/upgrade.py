@@ -60,7 +60,7 @@ _ADDED = {
         *("read", "meta", "write", "largest", "tier", "prefixes", "coverage", "rereads"),
     ),
     5: ("loader_name", "loader_workers", "loader_use"),
-    6: ("steps", "mapped_writable_bytes", "epoch_spread", "device_memory_bytes", "calibrated"),
+    6: ("steps", "mapped_writable_bytes", "epoch_spread", "device_memory_bytes", "calibrated", "own_files"),
 }
 
 

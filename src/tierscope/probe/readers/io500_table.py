@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tierscope.probe.readers.io500 import PHASES, phase_of
 from tierscope.probe.readers.phase import READ, BenchmarkReader, BenchmarkRun, count, table_rows
@@ -21,11 +22,15 @@ def _recognises(text: str) -> bool:
 
 
 def _read(text: str) -> tuple[BenchmarkRun, ...]:
-    return tuple(_run(row, line) for line, row in table_rows(text))
+    return tuple(replace(_run(row, line), labels=_labels(row)) for line, row in table_rows(text))
+
+
+def _labels(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(text.strip() for key in _NAMED_BY if (text := row.get(key)) and text.strip())
 
 
 def _run(row: Mapping[str, str], line: int) -> BenchmarkRun:
-    name = next((text.strip() for key in _NAMED_BY if (text := row.get(key)) and text.strip()), f"line {line}")
+    name = next(iter(_labels(row)), f"line {line}")
     given = [phase for phase in PHASES if row.get(phase, "").strip()]
     if not given:
         return BenchmarkRun(name, refused="it has no figures: all columns of phases are empty", line=line)

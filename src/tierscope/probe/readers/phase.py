@@ -50,6 +50,7 @@ class BenchmarkRun:
     phases: tuple[BenchmarkPhase, ...] = ()
     refused: str = ""
     line: int | None = None
+    labels: tuple[str, ...] = ()  # what else a table calls it: several rows may have the same
 
 
 @dataclass(frozen=True, slots=True)
