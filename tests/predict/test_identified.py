@@ -119,6 +119,20 @@ class TestAnotherCrowd:
         assert self.on(self.either(), 4).unidentified == ()
 
 
+def test_another_number_of_servers_is_less_certain() -> None:
+    """What was measured on one server says less of four."""
+    more = replace(asked(rate=0.0).system, tiers=(NEAR, replace(FAR, servers=4)))
+    there = simulate_combination({}, replace(asked(rate=0.0), system=more), "events", known())
+    spread = [
+        found.high_seconds / found.low_seconds
+        for found in (simulate_combination({}, asked(rate=0.0), "events", known()), there)
+    ]
+    as_measured = replace(known(), system=more)
+    alone = simulate_combination({}, replace(asked(rate=0.0), system=more), "events", as_measured)
+    assert spread[1] > 1.02 * alone.high_seconds / alone.low_seconds
+    assert spread[1] > spread[0]
+
+
 class TestAnotherSize:
     def test_from_one_size_is_bounds_and_a_reason(self) -> None:
         found = simulate_combination({}, asked(16000, 0.0), "events", known())

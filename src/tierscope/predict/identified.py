@@ -32,6 +32,7 @@ _FASTER = 1.1  # times the fitted bandwidth: another server
 _GOES_WITH = 0.5  # correlation
 _LEAST_DRAWS = 8
 _SEED = 0x1DE7
+_COUNTS = ("servers", "metadata_servers")  # known, and yet another number of them is another system than was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +288,8 @@ def model_error(study: Study, known: KnownSystem | None, reading: Reading) -> fl
         return error
     read_bytes = reading.read_bytes
     base, ours = numbers(known.system), numbers(study.system)
-    changed = [ours[path] / base[path] for path in known.figures if base.get(path) and ours.get(path)]  # type: ignore[operator]
+    paths = [*known.figures, *(f"tiers.{tier.name}.{key}" for tier in known.system.tiers for key in _COUNTS)]
+    changed = [ours[path] / base[path] for path in paths if base.get(path) and ours.get(path)]  # type: ignore[operator]
     return error * known.measured.times_the_error(
         read_bytes,
         study.system.ranks,
