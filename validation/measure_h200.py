@@ -49,7 +49,7 @@ BATCHES = {
 }
 STEPS = 15
 MINUTES = 8.0  # of one call
-PROBE_SECONDS = 300.0  # that the device file takes, about
+PROBE_SECONDS = 400.0  # that the device file takes, about
 
 STUDY = """
 study: {name}
@@ -70,7 +70,7 @@ sweep:
 repetitions: 5
 """
 # files and their bytes: those that storage must deliver for a sample (Ibrahim et al., PMBS 2021)
-STUDIES = {"cosmoflow": (256, 17_000_000, 4), "deepcam": (96, 61_000_000, 2), "resnet50": (4096, 117_081, 64)}
+STUDIES = {"cosmoflow": (256, 17_000_000, 4), "deepcam": (192, 61_000_000, 2), "resnet50": (4096, 117_081, 64)}
 
 
 def step_wishes() -> list[Wish]:
@@ -172,7 +172,7 @@ def train(ledger: Ledger) -> None:
             ledger.say(f"{line} beside it {rates[-1] / 1e9:.2f} GB/s in C")
 
         def has_time(name: str = name) -> bool:
-            return ledger.has_time(f"training of {name}", 90.0)
+            return ledger.has_time(f"training of {name}", 60.0)
 
         if not run_away(load_study(str(study)), str(ledger.folder / name), str(data), say, has_time):
             ledger.leave(f"training of {name}")

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from tierscope.arch.work_kinds import KINDS, Sizes
 
 COUNTS = {
-    "conv2d": 1200,
-    "conv3d": 900,
+    "conv2d": 1400,
+    "conv3d": 1500,
     "depthwise2d": 300,
     "product": 300,
     "norm": 250,
@@ -33,7 +33,8 @@ COUNTS = {
 }
 _LEAST, _MOST = 2.0**9, 2.0**29.4  # elements of the larger of a layer's tensors
 _MOST_FLOPS = 8e11
-_FIRST = 0.2  # of convolutions
+_FIRST = 0.3  # of convolutions
+_ANY = (0.0, 0.0, 0.4)  # shares of a convolution's sizes that may be any number
 PLANES = 64  # channels of a sample, where only their product with samples counts
 
 
@@ -50,45 +51,50 @@ def _between(rng: random.Random, low: float, high: float) -> int:
     return round(math.exp(rng.uniform(math.log(low), math.log(high))))
 
 
-def _near(rng: random.Random, low: float, high: float) -> int:
-    """Mostly a round number, as sizes of layers are: one to seven, doubled a few times."""
+def _near(rng: random.Random, low: float, high: float, any_number: float = 0.4) -> int:
+    """Mostly a round number, as sizes of layers are: one to seven, doubled a few times. `any_number`: how often it need not be one."""
     drawn = _between(rng, low, high)
-    if rng.random() < 0.4:
+    if rng.random() < any_number:
         return drawn
     odd = rng.choice((1, 1, 1, 3, 5, 7))
     return max(math.ceil(low), odd << max(0, round(math.log2(max(drawn, odd) / odd))))
 
 
-def _channels(rng: random.Random, most: float = 2048) -> int:
+def _channels(rng: random.Random, most: float, any_number: float) -> int:
     """Mostly multiples of 8; a few, as samples and classes have; some odd numbers."""
     turn = rng.random()
     if turn < 0.15:
         return rng.randint(1, 16)
     if turn < 0.2:
         return _between(rng, 8, most)
-    return 8 * _near(rng, 1, most / 8)
+    return 8 * _near(rng, 1, most / 8, any_number)
 
 
-def _ends(rng: random.Random, most: float, largest_side: int) -> tuple[int, int, int]:
-    """Channels in and out, and the side. A fifth are as in the first layers of networks, a large part of many steps: few channels in, a round number out, large sides."""
+def _dense(rng: random.Random, most_batch: int, most_channels: float, largest_side: int) -> tuple[int, int, int, int]:
+    """Batch, channels in and out, and the side. Most have round numbers only, as layers have.
+
+    Some are as in the first layers of networks, a large part of many steps: few channels in, a round number out, large sides.
+    """
+    any_number = rng.choice(_ANY)
+    batch = _near(rng, 1, most_batch, any_number)
     if rng.random() < _FIRST:
-        return rng.choice((1, 2, 3, 3, 4, 4)), 8 * _near(rng, 1, 16), _near(rng, largest_side / 8, largest_side)
-    return _channels(rng, most), _channels(rng, most), _near(rng, 2, largest_side)
+        side = _near(rng, largest_side / 8, largest_side, any_number)
+        return batch, rng.choice((1, 2, 3, 3, 4, 4)), 8 * _near(rng, 1, 16, any_number), side
+    inputs, outputs = _channels(rng, most_channels, any_number), _channels(rng, most_channels, any_number)
+    return batch, inputs, outputs, _near(rng, 2, largest_side, any_number)
 
 
 def _conv2d(rng: random.Random) -> Sizes:
     kernel = rng.choices((1, 3, 5, 7, 11), (40, 42, 8, 7, 3))[0]
     stride = rng.choices((1, 2, 4), (72, 23, 5))[0]
     dilation = _between(rng, 2, 24) if kernel > 1 and stride == 1 and rng.random() < 0.15 else 1
-    inputs, outputs, side = _ends(rng, 2048, 768)
-    return (_near(rng, 1, 1024), inputs, outputs, side, kernel, stride, dilation)
+    return (*_dense(rng, 1024, 2048, 768), kernel, stride, dilation)
 
 
 def _conv3d(rng: random.Random) -> Sizes:
     kernel = rng.choices((1, 3, 5), (12, 76, 12))[0]
     stride = rng.choices((1, 2), (85, 15))[0]
-    inputs, outputs, side = _ends(rng, 768, 160)
-    return (_near(rng, 1, 64), inputs, outputs, side, kernel, stride, 1)
+    return (*_dense(rng, 64, 768, 160), kernel, stride, 1)
 
 
 def _depthwise(rng: random.Random) -> Sizes:
@@ -103,7 +109,7 @@ def _product(rng: random.Random) -> Sizes:
 
 
 def _planes(rng: random.Random) -> Sizes:
-    return (_near(rng, 1, 2048), _channels(rng, 8192), 1 if rng.random() < 0.1 else _near(rng, 2, 2048) ** 2)
+    return (_near(rng, 1, 2048), _channels(rng, 8192, 0.4), 1 if rng.random() < 0.1 else _near(rng, 2, 2048) ** 2)
 
 
 def _loss(rng: random.Random) -> Sizes:

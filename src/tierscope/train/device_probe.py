@@ -25,6 +25,7 @@ _MOST_ELEMENTS = 1 << 30
 _MEMORY_SHARE = 24  # of the device's memory, bytes for one element of the buffer
 _GROUPS = 3
 _LONG = 1e-3  # a call of more is timed alone
+_VERY_LONG = 2e-2  # and one of more only once
 _CYCLES = 2e9  # of a device in a second, about
 
 
@@ -75,7 +76,7 @@ def _seconds(call: Call, device: torch.device) -> float:
     count = 1 if taken > _LONG else 4
     if device.type != "cuda":
         return taken
-    return statistics.median(_group(call, count, issued) for _ in range(_GROUPS))
+    return statistics.median(_group(call, count, issued) for _ in range(1 if taken > _VERY_LONG else _GROUPS))
 
 
 def _group(call: Call, count: int, issued: float) -> float:
