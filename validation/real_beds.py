@@ -6,7 +6,6 @@ far tier that is twice as fast; all of that was measured too. Other load on the 
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tierscope.analysis.breakdown import sweep_text
 from tools.cluster_record import ClusterError
 from validation.bed_runs import (
     BETWEEN,
@@ -31,12 +29,11 @@ from validation.bed_runs import (
     Runs,
     Wanted,
     beds,
-    environment,
     measure,
     missing,
-    tierscope_words,
 )
 from validation.beds import Asked, regret_of, widths_by_bed
+from validation.by_command import calibrated, said, simulated
 from validation.measuring import median, scratch
 from validation.table import Row
 
@@ -103,35 +100,20 @@ def _answers(bed: RealBed, runs: Runs, short: bool) -> RealAnswers:
 
 
 def _calibrated(runs: Runs, name: str, *known: Wanted) -> str:
-    path = str(runs.folder / f"{name}.system")
-    (runs.folder / f"{name}.calibration").write_text(
-        _command("calibrate", *(runs.path(run) for run in known), "-o", path, "--force", "--quiet", "--json")
-    )
-    return path
+    return calibrated(runs.folder / f"{name}.system", [runs.path(run) for run in known])
 
 
 def _ask(bed: RealBed, runs: Runs, question: str, wanted: Wanted, system: str) -> list[Asked]:
-    with scratch() as out:
-        words = ["--set", f"ranks_per_node={wanted.ranks}", "--out", f"{out}/simulated", "--quiet", "--json"]
-        told = json.loads(_command("simulate", runs.study(wanted), "--system", system, *words))
-    truth, why = runs.truth(wanted), _not_identified(told)
-    answers = []
-    for point in told["summary"]:
-        rate, where = point["sweep"]["cache_rate"], sweep_text(point["sweep"])
-        ends = point["io_seconds"], point["io_seconds_low"], point["io_seconds_high"]
-        answers.append(Asked(bed.name, question, rate, truth[rate], *ends, told=why.get(where, "")))
-    return answers
-
-
-def _not_identified(told: Mapping[str, Any]) -> dict[str, str]:
-    """Why a point's number is no plain one, by its name."""
-    evidences = [finding["evidence"] for finding in told["findings"] if finding["kind"] == "not_identified"]
-    return {point: evidence["why"] for evidence in evidences for point in evidence["points"]}
+    truth = runs.truth(wanted)
+    return [
+        Asked(bed.name, question, point.rate, truth[point.rate], point.seconds, point.low, point.high, told=point.told)
+        for point in simulated(runs.study(wanted), system, f"ranks_per_node={wanted.ranks}")
+    ]
 
 
 def _ask_faster(bed: RealBed, runs: Runs, system: str) -> list[Asked]:
     improve = ["--improve", "GFS-READ=100", "--improve", "GFS-META=100"]
-    told = json.loads(_command("estimate", runs.path(FIT), *improve, "--with-model", "--system", system, "--json"))
+    told = json.loads(said("estimate", runs.path(FIT), *improve, "--with-model", "--system", system, "--json"))
     truth = runs.truth(FASTER)
     (runs.folder / "faster.estimate").write_text(json.dumps(told))
     return [
@@ -146,15 +128,6 @@ def _faster_point(bed: RealBed, point: Mapping[str, Any], truth: float) -> Asked
     seconds, why = point["model_seconds"], "; ".join(point.get("unidentified", ()))
     ends = point.get("low_seconds", seconds), point.get("high_seconds", seconds)
     return Asked(bed.name, "far rate doubled", point["sweep"]["cache_rate"], truth, seconds, *ends, told=why)
-
-
-def _command(*words: str) -> str:
-    """What `tierscope` says to this."""
-    variables = {**os.environ, **environment()}
-    done = subprocess.run([*tierscope_words(), *words], capture_output=True, text=True, env=variables, check=False)
-    if done.returncode:
-        raise ClusterError(f"tierscope {' '.join(words)}: ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-    return done.stdout
 
 
 # ---- rows

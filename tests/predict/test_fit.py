@@ -19,7 +19,7 @@ from tierscope.predict.calibrate import (
     same_leader,
     work,
 )
-from tierscope.predict.case import Case, simulate
+from tierscope.predict.case import Case, simulate, with_slowest_weights, with_terms_of
 from tierscope.predict.choosing import OTHERS_TRIED, fit, sketched
 from tierscope.predict.fit import Fit, FitProblem
 from tierscope.predict.parameters import parameters_of
@@ -297,3 +297,41 @@ def test_a_sketch_has_its_part_of_the_credit() -> None:
     assert short.share < 0.5
     assert short.schedule.files.flags.c_contiguous  # for anything else the engine is compiled again: 15 s
     assert simulate(short, study.system).io.max() == pytest.approx(short.io.max(), rel=0.06)
+
+
+class TestUnevenSharing:
+    """Ranks that share a server unevenly: some end sooner, the last one when all has been served."""
+
+    @staticmethod
+    def unevenly(case: Case, seed: int) -> Case:
+        dice = np.random.default_rng(seed)
+        shares = dice.uniform(0.75, 1.0, len(case.busy))
+        shares[int(case.io.argmax())] = 1.0
+        return replace(case, busy=case.busy * shares[:, None, None])
+
+    def saturated(self) -> list[Case]:
+        """One slow server that all ranks wait for: its rate shows in the slowest rank, hardly in means over ranks."""
+        settings = ("gfs.servers=1", "gfs.bandwidth=4MB/s", "gfs.metadata_ops=4000/s", "lfs.bandwidth=4GB/s")
+        points = [(rate, epoch) for rate in ("0%", "50%", "75%") for epoch in (2, 3)]
+        whole = [replace(case_of(study_at(rate, *settings), epoch, rate), point=rate) for rate, epoch in points]
+        return [self.unevenly(case, turn) for turn, case in enumerate(whole)]
+
+    def test_the_slowest_counts_for_more_where_it_repeats(self) -> None:
+        uneven = self.saturated()
+        assert {case.slowest_weight for case in with_slowest_weights(uneven)} == {3.0}
+        same = [replace(case, busy=uneven[0].busy) for case in uneven]
+        assert {case.slowest_weight for case in with_slowest_weights(same)} == {1.0}
+
+    def test_the_server_is_as_fast_as_its_slowest_rank_says(self) -> None:
+        """By means over ranks alone it would seem 9 % faster."""
+        chosen = fit(with_slowest_weights(self.saturated()))
+        assert of(chosen, "tiers.gfs.bandwidth") == pytest.approx(4e6, rel=0.04)
+
+
+def test_a_fit_is_not_chosen_for_a_lucky_throw() -> None:
+    """Services that vary are tried with few throws of the dice; what is chosen is as good with other dice."""
+    chosen = fit(cases())
+    problem = FitProblem(with_terms_of(sketched(cases()), chosen.terms), chosen.parameters, throws=40)
+    plain = fit(cases(), servings=(PLAIN,))
+    plainly = FitProblem(with_terms_of(sketched(cases()), plain.terms), plain.parameters, throws=40)
+    assert problem.misfit(np.log(chosen.values)) <= 1.05 * plainly.misfit(np.log(plain.values))

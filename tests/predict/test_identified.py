@@ -152,6 +152,16 @@ class TestAnotherSize:
             found.low_seconds <= found.io_seconds < 0.5 * found.high_seconds
         )  # a read of 16 kB may take as long as one of 64
 
+    def test_what_is_taken_for_a_metadata_server_may_be_the_bytes(self) -> None:
+        """Opens that wait behind reads look like a slow metadata server: then smaller files are opened sooner, too."""
+        opens = replace(FAR, bandwidth=1e7, metadata_ops=20.0)
+        larger = replace(known(), measured=replace(MEASURED, read_bytes=(64000.0, 256000.0)))
+        larger = replace(larger, system=replace(larger.system, tiers=(NEAR, opens)))
+        study = study_of(NEAR, opens, files=64, ranks_per_node=4, record=16000)
+        simulated = simulate_combination({}, study, "events", larger)
+        assert simulated.unidentified
+        assert simulated.low_seconds < 0.35 * simulated.io_seconds
+
     def test_the_same_size_is_a_number(self) -> None:
         found = simulate_combination({}, asked(), "events", known())
         assert found.unidentified == ()

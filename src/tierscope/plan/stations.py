@@ -17,7 +17,7 @@ are done. What emulates a tier and what simulates it start from here, so that th
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ FloatArray = npt.NDArray[np.float64]
 NONE = -1  # no such station: no rate limits
 LOCKS = 64  # of a device
 MOST_STATIONS = 200_000  # each is a queue of its own
+ANOTHER_HASH = 0x9E3779B1  # times the number of a layout, to set it apart from others
 _WORD = 0xFFFFFFFF
 
 
@@ -54,7 +55,7 @@ class TierQueues:
     metadata_latency: float
     open_bytes: float = 0.0
     stream_seconds: float = 0.0  # of a byte, outside queues; 0: streams are not limited
-    hashed: int = 0  # 1: files are spread over servers at random, 0: they take turns
+    hashed: int = 0  # 0: files take turns on servers; else they lie at random, in another way for every number
     locks: int = NONE
 
     def metadata_of(self, node: int, file: int) -> int:
@@ -69,7 +70,7 @@ class TierQueues:
         """The server that holds a stripe of a file: files take turns, or lie where their number's hash says."""
         if self.servers_first == NONE:
             return NONE
-        place = mixed(file) if self.hashed else file
+        place = mixed(file ^ (self.hashed - 1) * ANOTHER_HASH) if self.hashed else file
         return self.servers_first + node // self.nodes_per_device * self.servers + (place + stripe) % self.servers
 
     def links_of(self, node: int) -> list[int]:
@@ -121,6 +122,11 @@ class Stations:
     def with_stock(self, share: float) -> "Stations":
         """An epoch begins with so much of all credit: a part of an epoch has its part of it."""
         return replace(self, stock=self.credit * share) if self.credit.any() else self
+
+    def with_layouts(self, hashed: Mapping[int, int]) -> "Stations":
+        """With files of these tiers, by number, laid out over their servers in another way."""
+        tiers = tuple(replace(tier, hashed=hashed.get(place, tier.hashed)) for place, tier in enumerate(self.tiers))
+        return replace(self, tiers=tiers)
 
     def name_of(self, number: int) -> str:
         """`gfs metadata server 0`, for people."""

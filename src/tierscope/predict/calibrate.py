@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tierscope.errors import UserError
-from tierscope.predict.case import Case, read_sizes, simulate, with_terms_of
+from tierscope.predict.case import Case, read_sizes, simulate, with_slowest_weights, with_terms_of
 from tierscope.predict.choosing import MOST_TRIES, fit, sketched
 from tierscope.predict.descent import Descended
-from tierscope.predict.fit import MANY_THROWS, Fit, FitProblem, softened
+from tierscope.predict.fit import Fit, FitProblem, many_throws, softened
 from tierscope.predict.freedom import Freedom
 from tierscope.predict.linearised import Linearised
 from tierscope.predict.outcome import FloatArray
@@ -29,7 +29,6 @@ _LEAST_CASES = 2
 # What a model error is before anything was left out: at the 104 unseen cache rates of `python -m validation beds` the root mean square of the logarithm
 # is 0.04 (0.037 from three rates, 0.05 from six). How many such errors that is worth is a guess.
 _USUAL_ERROR, _WORTH = 0.04, 3.0
-_VARIES = 0.2
 _SUSPECT = 0.1  # an error of a step that is worth a fit
 _ROUNDS_WITHOUT = 6  # of a fit without a point, which begins at that with it
 _REFINING = 8  # tries that refining on all cases is worth
@@ -128,7 +127,7 @@ def calibrate(
         raise UserError(
             "one run is not enough to calibrate; measure at least cache rates 0 % and 100 %, two epochs each"
         )
-    tries = _Tries(advance)
+    cases, tries = with_slowest_weights(cases), _Tries(advance)
     best = fit(cases, told=(so_far or FitSoFar()).told, tried=tries.advance)
     tries.rest()
     linear = linearised(cases, best)
@@ -138,6 +137,7 @@ def calibrate(
 
 def finished_early(cases: Sequence[Case], best: Fit) -> Calibration:
     """Of a fit that was interrupted: its intervals are those of its derivatives on a few points, and nothing is left out."""
+    cases = with_slowest_weights(cases)
     few = sketched(cases)
     linear = linearised(few, best)
     return _calibration(cases, best, linear, lambda _: None, leave_out=False)
@@ -145,8 +145,7 @@ def finished_early(cases: Sequence[Case], best: Fit) -> Calibration:
 
 def linearised(cases: Sequence[Case], best: Fit) -> Linearised:
     """The fit on these cases, with its slopes."""
-    throws = MANY_THROWS if best.serving.variation > _VARIES else 1
-    problem = FitProblem(with_terms_of(cases, best.terms), best.parameters, throws=throws)
+    problem = FitProblem(with_terms_of(cases, best.terms), best.parameters, throws=many_throws(cases))
     logs = np.log(best.values)
     here = Descended(logs, softened(problem.residuals(logs)))
     return Linearised(problem, logs, here.residuals, problem.descent.slopes(here))

@@ -6,14 +6,14 @@ lowers Bayes's information criterion: it must explain more than chance would. Ev
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tierscope.predict.case import Case, has_numba, read_sizes, with_terms_of
 from tierscope.predict.descent import Descended
-from tierscope.predict.fit import MANY_THROWS, Fit, FitProblem
+from tierscope.predict.fit import Fit, FitProblem, many_throws
 from tierscope.predict.moved import moved_by
 from tierscope.predict.outcome import FloatArray
 from tierscope.predict.parameters import parameters_of
@@ -28,7 +28,8 @@ _ONLY_QUEUES = FitStart(0.8, 0.1)
 _PRICE = 1.0  # of a number that is fitted: epochs of one point are not independent of each other
 _FIRST_ROUNDS, _MORE_ROUNDS, _FEW_ROUNDS, _LAST_ROUNDS = 8, 8, 4, 4
 _POLISHED = 4  # kinds of terms
-_STARTED_OVER = 3  # of them
+_STARTED_OVER = _LAID_OUT = 3  # of them
+_SETTLED, _SETTLED_AGAIN = 24, 4  # fits that are judged by many throws, and of these, fitted again by them
 _NEAR = 70.0  # scores that a polish may make up for
 _PERIODS = (0.1, 0.02)  # seconds: of portions
 _UNSEEN = 0.004  # of the I/O time: what is closer than that cannot be told apart
@@ -82,6 +83,7 @@ def fit(
         search.try_servings([other for other in others if not _is_small(other)])
         search.leave_out()
         search.start_over()
+        search.settle()
     return search.refined()
 
 
@@ -175,8 +177,8 @@ class _Search:
         for streams in dict.fromkeys((*((name,) for name in read), read)) if len(self._sizes) > 1 else ():
             self._try(replace(self.best.terms, streams=streams), self.best)
         several = tuple(tier.name for tier in self._few[0].study.system.tiers if tier.servers > 1)
-        if several:
-            self._try(replace(self.best.terms, hashed=several), self.best)
+        for candidate in self._nearest(_LAID_OUT) if several else ():
+            self._try(replace(candidate.terms, hashed=several), candidate)
 
     def _try_portions(self, name: str) -> None:
         """Of a tier whose idle time counts for something: portions instead of credit, also of those that come more often; by strides too, for a period has no slope to go down."""
@@ -216,8 +218,7 @@ class _Search:
         """The best terms again with all waiting at one tier a queue's, while the other tiers keep their numbers: a slow server looks much like a fast one that is far away."""
         if self.best.loss <= _GOOD:
             return
-        near = sorted(self._best_by_terms(), key=lambda tried: tried.score)[:_STARTED_OVER]
-        for candidate, name in itertools.product(near, self._tiers_read()):
+        for candidate, name in itertools.product(self._nearest(_STARTED_OVER), self._tiers_read()):
             logs = candidate.logs.copy()
             places = [place for place, parameter in enumerate(candidate.parameters) if parameter.tier == name]
             logs[places] = _ONLY_QUEUES.of([candidate.parameters[place] for place in places])
@@ -241,7 +242,7 @@ class _Search:
     def refined(self) -> Fit:
         """On all that was measured."""
         best = self.best
-        throws = MANY_THROWS if best.terms.serving.variation > _VARIES else 1
+        throws = many_throws(self._cases)
         problem = FitProblem(with_terms_of(self._cases, best.terms), best.parameters, throws=throws)
         descended = problem.descent.run(best.logs, _LAST_ROUNDS)
         done = replace(best, logs=descended.logs, loss=problem.loss(descended.logs)).fit(self._sizes)
@@ -280,8 +281,30 @@ class _Search:
         """The best of each kind of terms, for derivatives alone stop too soon."""
         if self.best.loss <= _GOOD:
             return
-        for candidate in sorted(self._best_by_terms(), key=lambda tried: tried.score)[:_POLISHED]:
+        for candidate in self._nearest(_POLISHED):
             self._take(self._polished(candidate))
+
+    def settle(self) -> None:
+        """The best by many throws of the dice: with one throw a fit may owe its score to luck, or to the order in which ranks start."""
+        throws = many_throws(self._few)
+        apart = {(tried.terms, *np.round(tried.logs, 1).tolist()): tried for tried in self._by_score(self._all)[::-1]}
+        judged = [self._by_throws(tried, throws, 0) for tried in self._by_score(apart.values())[:_SETTLED]]
+        again = [self._by_throws(tried, throws, _LAST_ROUNDS) for tried in self._by_score(judged)[:_SETTLED_AGAIN]]
+        self._best = self._by_score([*again, *judged])[0]
+        self._told(self._best.fit(self._sizes))
+
+    def _by_throws(self, start: _Candidate, throws: int, rounds: int) -> _Candidate:
+        problem = FitProblem(with_terms_of(self._few, start.terms), start.parameters, throws=throws)
+        self._tried()
+        return self._judged(problem, start.terms, problem.descent.run(start.logs, rounds))
+
+    @staticmethod
+    def _by_score(some: Iterable[_Candidate]) -> list[_Candidate]:
+        return sorted(some, key=lambda tried: tried.score)
+
+    def _nearest(self, count: int) -> list[_Candidate]:
+        """So many kinds of terms, by their best scores."""
+        return self._by_score(self._best_by_terms())[:count]
 
     def _best_by_terms(self) -> list[_Candidate]:
         by_terms: dict[Terms, _Candidate] = {}

@@ -29,12 +29,13 @@ def simulate_combination(
     `share`: of an epoch that the study is; so much of what servers have to begin with is its own.
     """
     simulation = Simulation.of(study)
-    simulation = replace(simulation, stations=simulation.stations.with_stock(share))
+    simulation = replace(simulation, stations=simulation.stations.with_stock(share)).with_middle_layouts(known, method)
     outcome = simulation.settled_epoch(method, study.seed)
     systems = drawn_systems(study.system, known) if known else ()
+    again = simulation.drawn_again(known, method, systems, share)
     error = model_error(study, known, simulation.reading)
     low, high = spread.relative(
-        study, simulation.stations, simulation.reading, outcome, systems, simulation.saves, error
+        study, simulation.stations, simulation.reading, outcome, systems, simulation.saves, error, again
     )
     identified = identify(study, known, simulation.reading, outcome, systems, simulation.saves)
     low, high = low * identified.low, high * identified.high

@@ -26,17 +26,21 @@ from tierscope.predict.rates import (
     apply,
     with_terms,
 )
-from tierscope.spec.study import System
+from tierscope.spec.study import System, Tier
 
-_SLOWEST_WEIGHT = 1.0
 _PROCESS_WEIGHT = 0.5
 _CLASS_WEIGHT = (
     0.05  # of a class's own relative error, beside its share of the I/O time: small classes tell of their tier
 )
 _LEAST_CLASS = 1e-3  # of the I/O time: what is less has no weight of its own
 _LATENCY_WEIGHT = 0.05  # of a latency's share of all I/O time: where waiting could be either, it is a queue's
-_HARDLY = 0.2  # a variation of services that one throw of the dice is enough for; more throws for larger ones,
+_HARDLY = (
+    0.2  # a variation of services that one throw of the dice is enough for to search; more throws for larger ones,
+)
 FEW_THROWS, MANY_THROWS = 3, 12  # to search with, and to choose by
+_THROWN_OPERATIONS = (
+    600_000  # to choose by: of all throws together. The more operations there are, the less does one throw decide
+)
 _MANY_OPERATIONS = 50_000  # of all cases: so many are worth a thread for each core
 _STRIDES = (0.5, 0.2, 0.07)  # of a logarithm, to walk from where derivatives lead no further
 _ROUNDS_PER_STRIDE, _HARDLY_LESS = 3, 0.98
@@ -81,9 +85,9 @@ class FitProblem:
         cases: Sequence[Case],
         parameters: Sequence[Parameter],
         weights: Sequence[FloatArray] | None = None,
-        throws: int = FEW_THROWS,
+        throws: int | None = None,
     ) -> None:
-        """`weights`: of each case's ranks, for a bootstrap. `throws`: of the dice, where services vary."""
+        """`weights`: of each case's ranks, for a bootstrap. `throws`: of the dice; None: as few as will do to search."""
         self.cases, self.parameters, self._throws = tuple(cases), tuple(parameters), throws
         weights = weights or [np.ones(len(case.busy)) for case in cases]
         self._weighted = [_WeightedCase.of(case, some) for case, some in zip(cases, weights, strict=True)]
@@ -122,17 +126,15 @@ class FitProblem:
         """The same dice for the same case, whatever the parameters; other dice for every case, or their luck would be fitted too."""
         case = weighted.case
         system = apply(case.study.system, self.parameters, values.tolist())
-        throws = self._throws if any(tier.service_variation > _HARDLY for tier in system.tiers) else 1
-        outcomes = [simulated_busy(case, system, seed=number * MANY_THROWS + throw) for throw in range(throws)]
+        throws = self._throws or (FEW_THROWS if any(map(_needs_throws, system.tiers)) else 1)
+        outcomes = [simulated_busy(case, system, number * MANY_THROWS + throw, throw) for throw in range(throws)]
         longest = float(np.mean([busy.sum(axis=(1, 2)).max() for busy in outcomes]))
         difference = (np.mean(outcomes, axis=0) - case.busy) / weighted.scale
         classes = (difference * weighted.weights[:, None, None]).sum(axis=0) / weighted.weights.sum()
         own = difference.sum(axis=(1, 2)) * weighted.roots
-        slowest = (longest - weighted.longest) / weighted.scale
+        slowest = case.slowest_weight * (longest - weighted.longest) / weighted.scale
         relative = _CLASS_WEIGHT * classes / weighted.shares
-        return np.concatenate(
-            (classes.reshape(-1), [_SLOWEST_WEIGHT * slowest], _PROCESS_WEIGHT * own, relative.reshape(-1))
-        )
+        return np.concatenate((classes.reshape(-1), [slowest], _PROCESS_WEIGHT * own, relative.reshape(-1)))
 
     @property
     def descent(self) -> Descent:
@@ -140,8 +142,7 @@ class FitProblem:
 
     def descent_with(self, fixed: Sequence[int] = ()) -> Descent:
         low, high = (np.log([getattr(parameter, end) for parameter in self.parameters]) for end in ("low", "high"))
-        operations = sum(case.schedule.files.size * (1 + len(case.reading.pieces)) for case in self.cases)
-        workers = len(os.sched_getaffinity(0)) if operations > _MANY_OPERATIONS else 1
+        workers = len(os.sched_getaffinity(0)) if _operations(self.cases) > _MANY_OPERATIONS else 1
         return Descent(lambda logs: softened(self.residuals(logs)), low, high, fixed, workers)
 
     @property
@@ -205,6 +206,19 @@ class FitProblem:
             [self._of_case(weighted_case, np.exp(logs), n) for n, weighted_case in enumerate(self._weighted)]
         )
         return float(np.sqrt(np.mean(residuals**2)))
+
+
+def _needs_throws(tier: Tier) -> bool:
+    return tier.service_variation > _HARDLY or tier.layout == "hash"
+
+
+def many_throws(cases: Sequence[Case]) -> int:
+    """As many as make one lucky throw count for little: of a fit, and of the order in which ranks happen to start."""
+    return max(1, min(MANY_THROWS, _THROWN_OPERATIONS // max(1, _operations(cases))))
+
+
+def _operations(cases: Sequence[Case]) -> int:
+    return sum(case.schedule.files.size * (1 + len(case.reading.pieces)) for case in cases)
 
 
 def softened(residuals: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ too wide       a figure that was assumed, or fitted badly, leaves the time here 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -278,7 +279,14 @@ def _by_bytes(tier: Tier, size: float) -> Tier:
     if tier.metadata_ops:
         seconds += tier.servers / tier.metadata_servers / tier.metadata_ops
     alone = seconds + tier.latency + tier.metadata_latency
-    return replace(tier, bandwidth=size / seconds, stream_bandwidth=size / alone, read_ops=None, open_bytes=0)
+    nothing: dict[str, Any] = {
+        "read_ops": None,
+        "metadata_ops": None,
+        "open_bytes": 0,
+        "latency": 0.0,
+        "metadata_latency": 0.0,
+    }
+    return replace(tier, bandwidth=size / seconds, stream_bandwidth=size / alone, **nothing)
 
 
 def model_error(study: Study, known: KnownSystem | None, reading: Reading) -> float:

@@ -20,7 +20,8 @@ from tierscope.predict import bound, events, spread
 from tierscope.predict.epoch_spread import epoch_range
 from tierscope.predict.identified import identify, model_error
 from tierscope.predict.loaded_ahead import in_step, loading_study, with_steps, without_reads
-from tierscope.predict.outcome import Outcome, UnderWay
+from tierscope.predict.outcome import FloatArray, Outcome, UnderWay
+from tierscope.predict.redrawn import DRAWS, LAYOUTS, Redrawn, middle_layout, unknown_layouts
 from tierscope.predict.sampled import simulate_sampled
 from tierscope.predict.sampled_schedule import SAMPLED_POLICIES
 from tierscope.predict.saved_epoch import with_saves
@@ -45,8 +46,9 @@ def simulate_point(
     key: RunKey, point: Point, method: str, advance: Callable[[int], None], known: KnownSystem | None = None
 ) -> Trace:
     study = point.study
-    simulation = Simulation.of(study)
+    simulation = Simulation.of(study).with_middle_layouts(known, method)
     systems = drawn_systems(study.system, known) if known else ()
+    again = simulation.drawn_again(known, method, systems)
     outcomes: list[Outcome] = []
     factors: dict[int, tuple[float, float]] = {}
     epochs: dict[int, tuple[float, float]] = {}
@@ -58,7 +60,7 @@ def simulate_point(
         under_way = outcome.saved.under_way if outcome.saved else None
         outcomes.append(outcome)
         low, high = spread.relative(
-            study, simulation.stations, simulation.reading, outcome, systems, simulation.saves, error
+            study, simulation.stations, simulation.reading, outcome, systems, simulation.saves, error, again
         )
         identified = identify(study, known, simulation.reading, outcome, systems, simulation.saves)
         factors[epoch] = low * identified.low, high * identified.high
@@ -141,6 +143,37 @@ class Simulation:
         carries = self.saves is not None and self.saves.background and method == "events"
         before = self.epoch(1, method, seed).saved if carries else None
         return self.epoch(2, method, seed, before.under_way if before else None)
+
+    def with_middle_layouts(self, known: KnownSystem | None, method: str) -> "Simulation":
+        """Where nobody knows on which servers files lie: of some ways the one that takes neither long nor short."""
+        unknown = unknown_layouts(self.study, known)
+        if not unknown or not self._redrawn(method, LAYOUTS):
+            return self
+
+        def seconds(stations: Stations) -> float:
+            return float(replace(self, stations=stations).settled_epoch(method, self.study.seed).io.max())
+
+        return replace(self, stations=middle_layout(self.stations, unknown, seconds))
+
+    def drawn_again(
+        self, known: KnownSystem | None, method: str, systems: Sequence[System], share: float = 1.0
+    ) -> FloatArray | None:
+        """I/O times of the second epoch with other luck; None: it is too long for that, or has more to it than reads. `share`: of all credit that it begins with."""
+        redrawn = self._redrawn(method, DRAWS)
+        if redrawn is None:
+            return None
+        return replace(redrawn, unknown=unknown_layouts(self.study, known), share=share).seconds(systems)
+
+    def _redrawn(self, method: str, epochs: int) -> Redrawn | None:
+        """What simulates so many epochs again; None: see `drawn_again`."""
+        study, redrawn = self.study, Redrawn(self.study, self.plan, self.reading)
+        ahead, more = (
+            study.workload.reader.read_ahead == "all",
+            study.workload.dataset.statistics.file_bytes is not None,
+        )
+        more = more or self.caches is not None or self.saves is not None
+        plain = method == "events" and self.reading.pieces and not ahead and not more
+        return redrawn if plain and redrawn.is_short(epochs) else None
 
     def saves_in(self, epoch: int) -> EpochSaves:
         return when(self.study, epoch, _batches(self.study, self.plan))

@@ -37,18 +37,43 @@ def relative(
     systems: Sequence[System] = (),
     saves: SavePlan | None = None,
     error: float | None = None,
+    again: FloatArray | None = None,
 ) -> tuple[float, float]:
     """What low and high are of the simulated time; `systems`: the study's own with rates drawn from their uncertainty; `saves`: its checkpoints.
 
-    `error`: of the model, where it is not the system's own.
+    `error`: of the model, where it is not the system's own; `again`: I/O times of the epoch simulated again (redrawn.py), which need no bound.
     """
+    rng = np.random.default_rng((_SEED, study.seed))
+    if again is None:
+        here, drawn = _bounds(study, stations, reading, outcome, systems, saves, rng)
+    else:
+        here, drawn = float(outcome.wall_classes.sum(axis=(1, 2)).max()), again
+    if not here:
+        return 1.0, 1.0
+    if outcome.sampling_error:
+        drawn = drawn * rng.lognormal(0.0, outcome.sampling_error, len(drawn))
+    if error := study.system.model_error if error is None else error:
+        drawn = drawn * rng.lognormal(0.0, error, len(drawn))
+    low, high = np.quantile(drawn, [(1 - SHARE) / 2, (1 + SHARE) / 2]) / here
+    return min(1.0, float(low)), max(1.0, float(high))
+
+
+def _bounds(
+    study: Study,
+    stations: Stations,
+    reading: Reading,
+    outcome: Outcome,
+    systems: Sequence[System],
+    saves: SavePlan | None,
+    rng: np.random.Generator,
+) -> tuple[float, FloatArray]:
+    """The epoch's bound, and that of every draw."""
     wanted = _reads(study, stations, reading, outcome)
     plain = _read_load(study, stations, reading, outcome, saves)
     here = max(least_seconds(stations, plain), _longest(study, _alone(stations, reading), wanted))
     here += _saving(study, stations, outcome, saves)
     if not here:
-        return 1.0, 1.0
-    rng = np.random.default_rng((_SEED, study.seed))
+        return here, np.ones(1)
     count = DRAWS if stations.count < _MANY_STATIONS else DRAWS // 5
     samples: list[float] = []
     before: Stations | None = None
@@ -59,13 +84,7 @@ def relative(
         load = load_of(study, other, reading, ops, rng, outcome.copies)
         read = max(least_seconds(other, load), _longest(study, alone, ops))
         samples.append(read + saving)
-    drawn = np.array(samples)
-    if outcome.sampling_error:
-        drawn *= rng.lognormal(0.0, outcome.sampling_error, len(drawn))
-    if error := study.system.model_error if error is None else error:
-        drawn *= rng.lognormal(0.0, error, len(drawn))
-    low, high = np.quantile(drawn, [(1 - SHARE) / 2, (1 + SHARE) / 2]) / here
-    return min(1.0, float(low)), max(1.0, float(high))
+    return here, np.array(samples)
 
 
 def _reads(study: Study, stations: Stations, reading: Reading, outcome: Outcome) -> npt.NDArray[np.int64]:

@@ -19,6 +19,7 @@ def record(*fields: tuple[str, type]) -> np.dtype[Any]:
 OPEN, READ, WRITE, SYNC = 0, 1, 2, 3  # kinds of operations: the last axis of busy and wall seconds; readers do not sync
 MEET = 4  # no operation: all ranks wait for one another
 LOCKS = 64  # of a device: that of plan/stations.py
+ANOTHER_HASH = 0x9E3779B1  # that of plan/stations.py
 NONE = -1  # no such station, batch, part or operation
 
 # How a tier's nodes and files find their stations: numbers of the first ones (NONE: there are none), and how many share them; latencies in seconds.

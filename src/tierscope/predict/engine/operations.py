@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tierscope.predict.engine.compiled import inlined, piece
 from tierscope.predict.engine.heap import plan
-from tierscope.predict.engine.inputs import LOCKS, NONE, Records
+from tierscope.predict.engine.inputs import ANOTHER_HASH, LOCKS, NONE, Records
 from tierscope.predict.engine.state import Epoch
 from tierscope.predict.engine.stations import join_queue, join_sharing, service
 
@@ -81,7 +81,7 @@ def _server(tier: Records, operation: Request, stripe: int) -> int:
         stripe = (stripe + operation.first_stripe) % tier.stripe_count
     file = operation.file
     if tier.hashed > 0:
-        file = file & 0xFFFFFFFF
+        file = (file ^ (tier.hashed - 1) * ANOTHER_HASH) & 0xFFFFFFFF
         file = (((file >> 16) ^ file) * 0x45D9F3B) & 0xFFFFFFFF
         file = (((file >> 16) ^ file) * 0x45D9F3B) & 0xFFFFFFFF
         file = (file >> 16) ^ file

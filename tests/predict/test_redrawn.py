@@ -1,0 +1,117 @@
+"""Short epochs simulated again: their spread, and files on servers that nobody knows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from tests.predict.queueing import case_of, study_of, tier
+from tierscope.plan.stations import stations_of
+from tierscope.predict import events
+from tierscope.predict.combining import simulate_combination
+from tierscope.predict.redrawn import LAYOUTS, middle_layout, unknown_layouts
+from tierscope.predict.simulation import Simulation
+from tierscope.spec.calibrated import CalibratedRange
+from tierscope.spec.figures import KnownFigure
+from tierscope.spec.known import KnownSystem
+from tierscope.spec.study import Study
+
+MEASURED = CalibratedRange((1000.0,), (8,), (0.0, 0.5))
+NEAR = tier("lfs", bandwidth=1e9, visible_to="node")
+
+
+def servers(count: int, **keys: str) -> Study:
+    """Eight ranks, and so few files that luck decides which server has most of them."""
+    far = tier(bandwidth=1e5, servers=count, **keys)
+    return study_of(NEAR, far, files=64, nodes=4, ranks_per_node=2, cache_rate=0.5)
+
+
+def calibrated(study: Study) -> KnownSystem:
+    return KnownSystem("box", study.system, {}, (), MEASURED)
+
+
+def epoch_seconds(study: Study, layout: int, epoch: int) -> float:
+    """The slowest rank's, with files laid out over the far tier's servers in this way."""
+    simulation = Simulation.of(study)
+    stations = stations_of(study.system, study.seed).with_layouts({1: layout})
+    schedule = simulation.schedule(epoch)
+    return float(events.simulate(study, stations, simulation.reading, schedule, events.EventOptions()).io.max())
+
+
+class TestUnknownLayouts:
+    def test_a_number_of_servers_that_was_not_measured(self) -> None:
+        assert unknown_layouts(servers(4), calibrated(servers(1))) == (1,)
+
+    def test_files_that_were_fitted_as_lying_at_random(self) -> None:
+        assert unknown_layouts(servers(4, layout="hash"), calibrated(servers(4, layout="hash"))) == (1,)
+
+    @pytest.mark.parametrize("count", [1, 4])
+    def test_none_where_the_same_servers_were_measured(self, count: int) -> None:
+        assert unknown_layouts(servers(count), calibrated(servers(count))) == ()
+
+    def test_none_of_a_system_that_somebody_described(self) -> None:
+        described = replace(calibrated(servers(1)), measured=None)
+        assert unknown_layouts(servers(4), described) == unknown_layouts(servers(4), None) == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_interval_holds_epochs_of_other_layouts(seed: int) -> None:
+    study = replace(servers(4), seed=seed)
+    simulated = simulate_combination({}, study, "events", calibrated(servers(1)))
+    truths = [epoch_seconds(study, layout, 2) for layout in range(100, 140)]
+    held = np.mean([simulated.low_seconds <= truth <= simulated.high_seconds for truth in truths])
+    assert held >= 0.75
+    assert simulated.high_seconds / simulated.low_seconds < 2.5
+
+
+def test_what_is_simulated_is_no_lucky_layout() -> None:
+    study = servers(4)
+    simulated = simulate_combination({}, study, "events", calibrated(servers(1)))
+    low, high = np.quantile([epoch_seconds(study, layout, 2) for layout in range(100, 140)], [0.1, 0.9])
+    assert low <= simulated.io_seconds <= high
+
+
+def test_the_middle_of_layouts_is_between_the_others() -> None:
+    study = servers(4)
+    stations = stations_of(study.system, study.seed)
+    layouts = [tier.hashed for tier in middle_layout(stations, [1], lambda some: float(some.tiers[1].hashed)).tiers]
+    assert layouts == [0, LAYOUTS // 2 + 1]
+
+
+@pytest.mark.parametrize("hashed", [1, 2, 7])
+def test_engine_and_plan_find_files_on_the_same_servers(hashed: int) -> None:
+    case = case_of(study_of(tier(bandwidth=1e5, servers=4, layout="hash"), files=200))
+    stations = case.stations.with_layouts({0: hashed})
+    outcome = events.simulate(case.study, stations, case.reading, case.schedule, events.EventOptions())
+    queues = stations.tiers[0]
+    visits = np.bincount([queues.server_of(0, int(file)) for file in case.schedule.files.reshape(-1)], minlength=4)
+    first = queues.servers_first
+    assert outcome.load.ops[first : first + 4].tolist() == visits.tolist()
+
+
+def test_other_numbers_lay_files_out_in_other_ways() -> None:
+    queues = case_of(study_of(tier(bandwidth=1e5, servers=4, layout="hash"), files=200)).stations.tiers[0]
+    ways = {tuple(replace(queues, hashed=hashed).server_of(0, file) for file in range(200)) for hashed in range(20)}
+    assert len(ways) == 20
+
+
+def test_an_epoch_drawn_by_events_varies_where_its_bound_does_not() -> None:
+    """All files of a global shuffle are read: each server has as much to do in every epoch, and yet ranks meet at one of them."""
+    study = study_of(tier(bandwidth=1e5, servers=4), files=64, nodes=4, ranks_per_node=2)
+    simulated = simulate_combination({}, study, "events", None)
+    truths = [float(Simulation.of(study).epoch(epoch, "events", epoch).io.max()) for epoch in range(2, 42)]
+    held = np.mean([simulated.low_seconds <= truth <= simulated.high_seconds for truth in truths])
+    assert held >= 0.75
+    assert simulated.high_seconds > 1.02 * simulated.low_seconds
+
+
+def test_draws_of_a_system_with_other_ranks_are_of_this_study() -> None:
+    """An assumed number of ranks is drawn with all other figures, and yet the study's are simulated."""
+    study = servers(4)
+    ranks = KnownFigure(2, "assumed", "nobody said", 1, 8)
+    simulated = simulate_combination({}, study, "events", KnownSystem("box", study.system, {"ranks_per_node": ranks}))
+    alone = simulate_combination({}, study, "events", None)
+    assert simulated.io_seconds == alone.io_seconds
+    assert simulated.high_seconds == pytest.approx(alone.high_seconds, rel=0.05)
