@@ -46,7 +46,7 @@ def device(slower: float = 2.0, host: float = 0.0) -> DeviceFile:
                 for size in sizes
             )
             for way in kind.ways:
-                smooth[kind.name, precision, way] = Smooth((4.0,) * len(kind.feature_names), 0.01, 1e-6)
+                smooth[kind.name, precision, way] = Smooth((4.0,) * kind.feature_count, 0.01, 1e-6)
     costs = {precision: {**dict.fromkeys(HOST, (host,) * 3), "mixed": (1.0,) * 3} for precision in PRECISIONS}
     return replace(empty, rows=rows, smooth=smooth, host=costs)
 
@@ -132,7 +132,7 @@ def test_a_file_is_read_as_it_was_written() -> None:
     ("old", "new", "said"),
     [
         ("kind: device", "kind: system", "kind: system is not device"),
-        ("schema_version: 1", "schema_version: 9", "schema_version: 9"),
+        ("schema_version: 2", "schema_version: 9", "schema_version: 9"),
         ("  fp32: 5e+13", "  fp32: nan", "not a number"),
         ("  fp32: 5e+13", "  fp32: -1", "not a number"),
         ("    mixed:", "    other:", "mixed is missing"),

@@ -10,7 +10,7 @@ from tierscope.arch.smooth import Smooth
 from tierscope.arch.work_kinds import KINDS, Sizes
 
 KIND = "device"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 2: convolutions have features that are products of sizes
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _STEPS = (0.5, 2.0)
-_ROUNDS = 6
-_FITTED = 400  # points that the reach is chosen on
+_ROUNDS = 12
+_FITTED = 900  # points that the reach is chosen on
 _JITTER = 1e-9
 _NOISES = (0.02, 0.04, 0.08, 0.15, 0.3)  # share of the spread that does not depend on sizes
 
@@ -29,7 +29,7 @@ class Smooth:
 
 
 def fit(points: Array, values: Array) -> Smooth:
-    """The reach and noise with the best prediction of points left out, of the first few hundred."""
+    """The reach and noise with the best prediction of points left out, of the first several hundred."""
     points, values = points[:_FITTED], values[:_FITTED]
     span = np.maximum(points.max(0) - points.min(0), 1.0)
     reach = span / 2

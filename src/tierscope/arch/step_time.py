@@ -27,7 +27,7 @@ _BEYOND = 0.1  # of an octave outside the measured sizes is not worth a word
 _HOST_DOUBT = (
     0.2  # of a host's seconds, in logarithms: so much did two probes of the same kind of machine differ, within minutes
 )
-NETWORK_DOUBT = 0.117  # of the device's seconds, in logarithms: by so much were the predicted steps of whole networks off, six of them on one H200 (`python -m validation accelerator`)
+NETWORK_DOUBT = 0.105  # of the device's seconds, in logarithms: by so much were the predicted steps of whole networks off, six of them on one H200 (`python -m validation accelerator`)
 _FARTHEST = 24.0  # octaves outside: beyond them nothing is known, and doubt cannot grow for ever
 _OUTSIDE_DOUBT = math.log(1.25)  # more of it for every octave outside, in logarithms
 
@@ -120,14 +120,15 @@ def _piece_seconds(device: DeviceFile, pieces: Sequence[Piece], precision: str) 
         points, values = measured_points(device, kind, precision, way)
         surface = Surface.through(points, values, device.smooth[kind, precision, way])
         asked = features_of([KINDS[kind].features(pieces[number].sizes) for number in numbers])
-        beyond = _octaves_beyond(asked, points)
+        sizes = len(KINDS[kind].feature_names)  # what they make together lies no further out than they do
+        beyond = _octaves_beyond(asked[:, :sizes], points[:, :sizes])
         mean, covariance = surface.at(np.clip(asked, points.min(0), points.max(0)))
         guesses = np.array([guess_seconds(device, kind, precision, pieces[number].sizes) for number in numbers])
         covariance += np.diag(surface.smooth.noise + (_OUTSIDE_DOUBT * np.minimum(beyond.sum(1), _FARTHEST)) ** 2)
         noise = np.linalg.cholesky(covariance + _jitter(covariance)) @ rng.standard_normal((len(numbers), _DRAWS))
         means[numbers] = guesses * np.exp(mean + np.diag(covariance) / 2)  # of a lognormal: sums are of means
         drawn[numbers] = guesses[:, None] * np.exp(mean[:, None] + noise)
-        for name, measured, wanted in zip(KINDS[kind].feature_names, points.T, asked.T, strict=True):
+        for name, measured, wanted in zip(KINDS[kind].feature_names, points.T[:sizes], asked.T[:sizes], strict=True):
             outside |= dict.fromkeys(_ends(f"{kind} {name}", measured, wanted))
     return means, drawn, tuple(outside)
 

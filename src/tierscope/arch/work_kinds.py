@@ -31,14 +31,21 @@ class WorkKind:
     elements: Callable[[Sizes], float]
     flops: Callable[[Sizes], float] = lambda _: 0.0
     units: str = "memory"
+    combined: Callable[[Sizes], tuple[float, ...]] = lambda _: ()  # products of sizes that count by themselves
 
     def features(self, sizes: Sizes) -> list[float]:
-        """What its speed is a smooth function of: logarithms of sizes, and how far from round those are that matrix units like round."""
+        """What its speed is a smooth function of: logarithms of sizes, how far from round those are that matrix units like round, and logarithms of what sizes make together."""
         logs = [math.log2(size) for size in sizes]
-        return logs + [_odd(name, size) for name, size in zip(self.sizes, sizes, strict=True) if self._counts(name)]
+        odd = [_odd(name, size) for name, size in zip(self.sizes, sizes, strict=True) if self._counts(name)]
+        return [*logs, *odd, *(math.log2(product) for product in self.combined(sizes))]
+
+    @property
+    def feature_count(self) -> int:
+        return len(self.features((1.0,) * len(self.sizes)))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
+        """Of the first ones: those that are sizes."""
         return (*self.sizes, *(f"odd {name}" for name in self.sizes if self._counts(name)))
 
     def _counts(self, name: str) -> bool:
@@ -62,8 +69,14 @@ def _convolution(dims: int) -> WorkKind:
         batch, inputs, outputs, side, kernel, stride, _ = sizes
         return batch * (inputs * (side * stride) ** dims + outputs * side**dims) + inputs * outputs * kernel**dims
 
+    def combined(sizes: Sizes) -> tuple[float, ...]:
+        """As a product of matrices: its rows, what each of its sums is over, operations of an element; and elements."""
+        batch, inputs, _, side, kernel, _, _ = sizes
+        moved = elements(sizes)
+        return batch * side**dims, inputs * kernel**dims, flops(sizes) / moved, moved
+
     names = ("batch", "inputs", "outputs", "side", "kernel", "stride", "dilation")
-    return WorkKind(f"conv{dims}d", names, ("forward", "data", "weights"), elements, flops, "tensor")
+    return WorkKind(f"conv{dims}d", names, ("forward", "data", "weights"), elements, flops, "tensor", combined)
 
 
 def _depthwise() -> WorkKind:
