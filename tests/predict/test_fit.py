@@ -16,15 +16,16 @@ from tierscope.predict.calibrate import (
     calibrate,
     finished_early,
     leave_one_out,
+    linearised,
     same_leader,
     work,
 )
-from tierscope.predict.case import Case, simulate, with_slowest_weights, with_terms_of
-from tierscope.predict.choosing import OTHERS_TRIED, fit, sketched
+from tierscope.predict.case import Case, simulate, with_slowest_weights
+from tierscope.predict.choosing import OTHERS_TRIED, _Search, fit, sketched
 from tierscope.predict.fit import Fit, FitProblem
 from tierscope.predict.parameters import parameters_of
 from tierscope.predict.propose import propose
-from tierscope.predict.rates import PLAIN, Parameter, Serving, apply, without_rates
+from tierscope.predict.rates import PLAIN, Parameter, Serving, Terms, apply, without_rates
 from tierscope.predict.simulation import Simulation
 from tierscope.predict.solving import STARTS
 from tierscope.spec.load import load_study
@@ -324,14 +325,23 @@ class TestUnevenSharing:
 
     def test_the_server_is_as_fast_as_its_slowest_rank_says(self) -> None:
         """By means over ranks alone it would seem 9 % faster."""
-        chosen = fit(with_slowest_weights(self.saturated()))
+        chosen = fit(with_slowest_weights(self.saturated()), servings=(PLAIN,))
         assert of(chosen, "tiers.gfs.bandwidth") == pytest.approx(4e6, rel=0.04)
+        place = [parameter.path for parameter in chosen.parameters].index("tiers.gfs.bandwidth")
+        change = linearised(with_slowest_weights(self.saturated()), chosen).sensitivity(place)
+        assert -10 < change < -3  # percent of the time for a tenth more: no more than a tenth, whatever the slowest weighs
 
 
 def test_a_fit_is_not_chosen_for_a_lucky_throw() -> None:
-    """Services that vary are tried with few throws of the dice; what is chosen is as good with other dice."""
-    chosen = fit(cases())
-    problem = FitProblem(with_terms_of(sketched(cases()), chosen.terms), chosen.parameters, throws=40)
-    plain = fit(cases(), servings=(PLAIN,))
-    plainly = FitProblem(with_terms_of(sketched(cases()), plain.terms), plain.parameters, throws=40)
-    assert problem.misfit(np.log(chosen.values)) <= 1.05 * plainly.misfit(np.log(plain.values))
+    """With one throw of the dice services that vary a little seem to fit best; with many they do not."""
+    dice = np.random.default_rng(1)
+    varying = cases(("0%", "50%", "100%"), "gfs.service_variation=0.4", "gfs.metadata_variation=0.4")
+    noisy = [replace(case, busy=case.busy * dice.lognormal(0, 0.03, case.busy.shape)) for case in varying]
+    search = _Search(noisy, lambda _: None, lambda: None)
+    search.begin(Terms(PLAIN), STARTS[:1])
+    search.try_terms([Serving("fifo", 0.2)])
+    lucky = search.best
+    search.settle()
+    assert lucky.terms != search.best.terms
+    others = [search._by_throws(candidate, 40, 0).score for candidate in (lucky, search.best)]
+    assert others[1] < others[0] - 2  # by other throws than those that it was chosen by

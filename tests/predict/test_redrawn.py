@@ -15,7 +15,7 @@ from tierscope.predict.redrawn import LAYOUTS, middle_layout, unknown_layouts
 from tierscope.predict.simulation import Simulation
 from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.figures import KnownFigure
-from tierscope.spec.known import KnownSystem
+from tierscope.spec.known import KnownSystem, drawn_systems
 from tierscope.spec.study import Study
 
 MEASURED = CalibratedRange((1000.0,), (8,), (0.0, 0.5))
@@ -41,8 +41,11 @@ def epoch_seconds(study: Study, layout: int, epoch: int) -> float:
 
 
 class TestUnknownLayouts:
-    def test_a_number_of_servers_that_was_not_measured(self) -> None:
+    def test_several_servers_where_one_was_measured(self) -> None:
         assert unknown_layouts(servers(4), calibrated(servers(1))) == (1,)
+        assert (
+            unknown_layouts(servers(8), calibrated(servers(4))) == ()
+        )  # in turns over four fitted better than at random
 
     def test_files_that_were_fitted_as_lying_at_random(self) -> None:
         assert unknown_layouts(servers(4, layout="hash"), calibrated(servers(4, layout="hash"))) == (1,)
@@ -108,10 +111,41 @@ def test_an_epoch_drawn_by_events_varies_where_its_bound_does_not() -> None:
 
 
 def test_draws_of_a_system_with_other_ranks_are_of_this_study() -> None:
-    """An assumed number of ranks is drawn with all other figures, and yet the study's are simulated."""
+    """Assumed numbers of nodes and ranks are drawn with all other figures, and yet the study's are simulated."""
     study = servers(4)
-    ranks = KnownFigure(2, "assumed", "nobody said", 1, 8)
-    simulated = simulate_combination({}, study, "events", KnownSystem("box", study.system, {"ranks_per_node": ranks}))
-    alone = simulate_combination({}, study, "events", None)
-    assert simulated.io_seconds == alone.io_seconds
-    assert simulated.high_seconds == pytest.approx(alone.high_seconds, rel=0.05)
+    figures = {key: KnownFigure(2, "assumed", "nobody said", 1, 8) for key in ("ranks_per_node", "nodes")}
+    known = KnownSystem("box", study.system, figures)
+    assert {(system.nodes, system.ranks_per_node) for system in drawn_systems(study.system, known)} == {(4, 2)}
+    assert simulate_combination({}, study, "events", known).high_seconds > 0
+
+
+@pytest.mark.parametrize("files", [2048, 12_000])
+def test_epochs_too_long_to_be_drawn_hold_other_layouts_too(files: int) -> None:
+    """The one with the median time is simulated of both; the interval of the longer one is that of its bound."""
+    study = study_of(tier(bandwidth=1e5, servers=64), files=files, nodes=8, ranks_per_node=8)
+    simulated = simulate_combination({}, study, "events", calibrated(study_of(tier(bandwidth=1e5))))
+    simulation = Simulation.of(study)
+    times = []
+    for layout in range(100, 112):
+        laid_out = replace(simulation, stations=simulation.stations.with_layouts({0: layout}))
+        times.append(float(laid_out.epoch(2, "events", 2).io.max()))
+    assert simulated.low_seconds < simulated.io_seconds < simulated.high_seconds
+    assert np.mean([simulated.low_seconds <= truth <= simulated.high_seconds for truth in times]) >= 0.75
+
+
+def test_policies_are_simulated_on_the_same_layout() -> None:
+    """Nothing is cached, so who decides what is cached cannot matter."""
+    pinned = study_of(NEAR, tier(bandwidth=1e5, servers=64), files=2048, nodes=8, ranks_per_node=8)
+    touched = replace(pinned, placement=replace(pinned.placement, policy="first-touch"))
+    known = calibrated(study_of(NEAR, tier(bandwidth=1e5)))
+    times = [simulate_combination({}, study, "events", known).io_seconds for study in (pinned, touched)]
+    assert times[0] == pytest.approx(times[1], rel=0.02)
+
+
+def test_repetitions_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = servers(4)
+    first = simulate_combination({}, study, "events", None)
+    monkeypatch.setattr(events, "simulate", lambda *_: pytest.fail("simulated again"))
+    again = Simulation.of(study).drawn_again(None, "events", ())
+    assert again is not None
+    assert np.quantile(again, 0.95) >= first.io_seconds * 0.9

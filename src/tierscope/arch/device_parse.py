@@ -94,7 +94,9 @@ def _smooth(node: Node) -> Mapping[tuple[str, str, str], Smooth]:
                 line = _child(node, f"{kind.name} {precision} {way}")
                 values = [_number(value) for value in _list(line)]
                 if len(values) != kind.feature_count + 2:
-                    raise UserError(f"{line.where}: must be {kind.feature_count + 2} numbers, not {len(values)}; {_FIX}")
+                    raise UserError(
+                        f"{line.where}: must be {kind.feature_count + 2} numbers, not {len(values)}; {_FIX}"
+                    )
                 for variance in _list(line)[-2:]:
                     _number(variance, most=_MOST_VARIANCE)
                 surfaces[kind.name, precision, way] = Smooth(tuple(values[:-2]), values[-2], values[-1])

@@ -45,7 +45,7 @@ class WorkKind:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Of the first ones: those that are sizes."""
+        """Of the first features: sizes, and how far from round they are."""
         return (*self.sizes, *(f"odd {name}" for name in self.sizes if self._counts(name)))
 
     def _counts(self, name: str) -> bool:

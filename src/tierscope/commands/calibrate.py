@@ -11,7 +11,7 @@ from tierscope.output.durable import writing_named
 from tierscope.output.result import read_study, refuse_other_runs
 from tierscope.output.store import RunStore
 from tierscope.predict.calibrate import Calibration, FitSoFar, calibrate, finished_early, work
-from tierscope.predict.case import FITTED_POLICIES, Case
+from tierscope.predict.case import FITTED_POLICIES, Case, with_slowest_weights
 from tierscope.predict.measured_cases import cases_of_run
 from tierscope.predict.propose import Proposal, propose
 from tierscope.predict.rates import NO_RATES, RATES, without_rates
@@ -42,9 +42,10 @@ class MeasuredCases:
         """Evenly over all, and not more than a fit can take: more do not tell more."""
         largest = max(case.schedule.files.size * (1 + len(case.reading.pieces)) for case in self.cases)
         most = min(MOST_CASES, max(_LEAST_CASES, MOST_OPERATIONS // largest))
-        if len(self.cases) <= most:
-            return self.cases
-        return tuple(self.cases[place] for place in np.linspace(0, len(self.cases) - 1, most).astype(int))
+        chosen = self.cases
+        if len(self.cases) > most:
+            chosen = tuple(self.cases[place] for place in np.linspace(0, len(self.cases) - 1, most).astype(int))
+        return tuple(with_slowest_weights(chosen))
 
 
 def cases_of(outs: Sequence[str], stores: Mapping[str, RunStore] | None = None) -> MeasuredCases:

@@ -283,6 +283,7 @@ def _model_error(linear: Linearised, left_out: Sequence[LeftOut]) -> float:
         slowest = [
             rows.start + case.busy[0].size for rows, case in zip(linear.problem.rows, linear.problem.cases, strict=True)
         ]
-        errors = [float(linear.residuals[row]) for row in slowest]
+        weights = [case.slowest_weight for case in linear.problem.cases]
+        errors = [float(linear.residuals[row]) / weight for row, weight in zip(slowest, weights, strict=True)]
     squares = _WORTH * _USUAL_ERROR**2 + float(np.sum(np.square(errors)))
     return float(np.sqrt(squares / (_WORTH + len(errors))))

@@ -16,7 +16,7 @@ from tierscope.predict.rates import Terms, with_terms
 from tierscope.predict.schedule import Schedule
 from tierscope.spec.study import Study, System
 
-_MOST_WEIGHT = 3.0
+_MOST_WEIGHT, _FEWEST_PAIRS = 3.0, 3
 FITTED_POLICIES = ("pinned", "first-touch")  # who reads what from where is known from the plan alone
 
 
@@ -63,14 +63,15 @@ def simulate(case: Case, system: System, seed: int = 0) -> Outcome:
 
 
 def with_slowest_weights(cases: Sequence[Case]) -> list[Case]:
-    """Where the slowest process is nearer to itself from epoch to epoch than means over processes are, it counts for more: who shares a server unevenly still ends together."""
+    """Where the slowest process is nearer to itself from epoch to epoch than means over processes are, it counts for more: ranks that share a server unevenly end together all the same."""
     points: dict[str, list[Case]] = {}
     for case in cases:
         points.setdefault(case.point or case.name, []).append(case)
     pairs = [pair for epochs in points.values() for pair in itertools.pairwise(epochs)]
     slowest = _apart([(float(before.io.max()), float(after.io.max())) for before, after in pairs])
     mean = _apart([(float(before.io.mean()), float(after.io.mean())) for before, after in pairs])
-    weight = float(np.clip(mean / max(slowest, 1e-9), 1.0, _MOST_WEIGHT))
+    enough = len(pairs) >= _FEWEST_PAIRS
+    weight = float(np.clip(mean / max(slowest, 1e-9), 1.0, _MOST_WEIGHT)) if enough else 1.0
     return [replace(case, slowest_weight=weight) for case in cases]
 
 

@@ -22,7 +22,7 @@ from tierscope.predict.solving import STARTS, FitStart
 
 MOST_POINTS = 8  # of a sketch
 MOST_OPERATIONS = 3_000  # of each of them
-MOST_TRIES = 48
+MOST_TRIES = 100
 _MOSTLY_QUEUES = FitStart(0.8, 0.3)
 _ONLY_QUEUES = FitStart(0.8, 0.1)
 _PRICE = 1.0  # of a number that is fitted: epochs of one point are not independent of each other
@@ -286,6 +286,8 @@ class _Search:
 
     def settle(self) -> None:
         """The best by many throws of the dice: with one throw a fit may owe its score to luck, or to the order in which ranks start."""
+        if self.best.loss <= _GOOD:
+            return
         throws = many_throws(self._few)
         apart = {(tried.terms, *np.round(tried.logs, 1).tolist()): tried for tried in self._by_score(self._all)[::-1]}
         judged = [self._by_throws(tried, throws, 0) for tried in self._by_score(apart.values())[:_SETTLED]]

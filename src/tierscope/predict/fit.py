@@ -34,9 +34,7 @@ _CLASS_WEIGHT = (
 )
 _LEAST_CLASS = 1e-3  # of the I/O time: what is less has no weight of its own
 _LATENCY_WEIGHT = 0.05  # of a latency's share of all I/O time: where waiting could be either, it is a queue's
-_HARDLY = (
-    0.2  # a variation of services that one throw of the dice is enough for to search; more throws for larger ones,
-)
+_HARDLY = 0.2  # a variation of services that one throw of the dice is enough for to search; more throws for larger ones
 FEW_THROWS, MANY_THROWS = 3, 12  # to search with, and to choose by
 _THROWN_OPERATIONS = (
     600_000  # to choose by: of all throws together. The more operations there are, the less does one throw decide
@@ -126,7 +124,7 @@ class FitProblem:
         """The same dice for the same case, whatever the parameters; other dice for every case, or their luck would be fitted too."""
         case = weighted.case
         system = apply(case.study.system, self.parameters, values.tolist())
-        throws = self._throws or (FEW_THROWS if any(map(_needs_throws, system.tiers)) else 1)
+        throws = self._throws_for(system)
         outcomes = [simulated_busy(case, system, number * MANY_THROWS + throw, throw) for throw in range(throws)]
         longest = float(np.mean([busy.sum(axis=(1, 2)).max() for busy in outcomes]))
         difference = (np.mean(outcomes, axis=0) - case.busy) / weighted.scale
@@ -135,6 +133,14 @@ class FitProblem:
         slowest = case.slowest_weight * (longest - weighted.longest) / weighted.scale
         relative = _CLASS_WEIGHT * classes / weighted.shares
         return np.concatenate((classes.reshape(-1), [slowest], _PROCESS_WEIGHT * own, relative.reshape(-1)))
+
+    def _throws_for(self, system: System) -> int:
+        """Where nothing varies, only the order in which ranks start is chance."""
+        least = FEW_THROWS if any(map(_needs_throws, system.tiers)) else 1
+        if self._throws is None:
+            return least
+        varies = any(tier.service_variation or tier.layout == "hash" for tier in system.tiers)
+        return max(least, self._throws if varies else min(self._throws, FEW_THROWS))
 
     @property
     def descent(self) -> Descent:

@@ -67,7 +67,8 @@ class Linearised:
         changes = []
         for rows, case in zip(self.problem.rows, self.problem.cases, strict=True):
             slowest = rows.start + case.busy[0].size
-            changes.append(self.slopes[slowest, place] * float(case.io.mean()) / float(case.io.max()))
+            relative = float(case.io.mean()) / float(case.io.max()) / case.slowest_weight
+            changes.append(self.slopes[slowest, place] * relative)
         return 100 * float(np.log(1.1)) * float(np.mean(changes))
 
     def _normal(self, slopes: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from tierscope.predict.epoch_spread import epoch_range
 from tierscope.predict.identified import identify, model_error
 from tierscope.predict.loaded_ahead import in_step, loading_study, with_steps, without_reads
 from tierscope.predict.outcome import FloatArray, Outcome, UnderWay
-from tierscope.predict.redrawn import DRAWS, LAYOUTS, Redrawn, middle_layout, unknown_layouts
+from tierscope.predict.redrawn import LAYOUTS, Redrawn, middle_layout, unknown_layouts
 from tierscope.predict.sampled import simulate_sampled
 from tierscope.predict.sampled_schedule import SAMPLED_POLICIES
 from tierscope.predict.saved_epoch import with_saves
@@ -145,9 +145,9 @@ class Simulation:
         return self.epoch(2, method, seed, before.under_way if before else None)
 
     def with_middle_layouts(self, known: KnownSystem | None, method: str) -> "Simulation":
-        """Where nobody knows on which servers files lie: of some ways the one that takes neither long nor short."""
+        """Where nobody knows which server has which file: of some layouts the one with the median time."""
         unknown = unknown_layouts(self.study, known)
-        if not unknown or not self._redrawn(method, LAYOUTS):
+        if not unknown or method != "events" or not self._redrawn.is_short(LAYOUTS):
             return self
 
         def seconds(stations: Stations) -> float:
@@ -159,21 +159,17 @@ class Simulation:
         self, known: KnownSystem | None, method: str, systems: Sequence[System], share: float = 1.0
     ) -> FloatArray | None:
         """I/O times of the second epoch with other luck; None: it is too long for that, or has more to it than reads. `share`: of all credit that it begins with."""
-        redrawn = self._redrawn(method, DRAWS)
-        if redrawn is None:
+        dataset, reader = self.study.workload.dataset, self.study.workload.reader
+        more_than_reads = (self.caches, self.saves, dataset.statistics.file_bytes)
+        if any(part is not None for part in more_than_reads) or reader.read_ahead == "all":
             return None
-        return replace(redrawn, unknown=unknown_layouts(self.study, known), share=share).seconds(systems)
+        if method != "events" or not self.reading.pieces or not self._redrawn.is_short(spread.DRAWS):
+            return None
+        return replace(self._redrawn, unknown=unknown_layouts(self.study, known), share=share).seconds(systems)
 
-    def _redrawn(self, method: str, epochs: int) -> Redrawn | None:
-        """What simulates so many epochs again; None: see `drawn_again`."""
-        study, redrawn = self.study, Redrawn(self.study, self.plan, self.reading)
-        ahead, more = (
-            study.workload.reader.read_ahead == "all",
-            study.workload.dataset.statistics.file_bytes is not None,
-        )
-        more = more or self.caches is not None or self.saves is not None
-        plain = method == "events" and self.reading.pieces and not ahead and not more
-        return redrawn if plain and redrawn.is_short(epochs) else None
+    @property
+    def _redrawn(self) -> Redrawn:
+        return Redrawn(self.study, self.plan, self.reading)
 
     def saves_in(self, epoch: int) -> EpochSaves:
         return when(self.study, epoch, _batches(self.study, self.plan))

@@ -77,9 +77,11 @@ def _bounds(
     count = DRAWS if stations.count < _MANY_STATIONS else DRAWS // 5
     samples: list[float] = []
     before: Stations | None = None
-    for other in _others(tuple(systems) or (study.system,), study.seed, count, keep=count == DRAWS):
-        if other is not before:
-            alone, saving, before = _alone(other, reading), _saving(study, other, outcome, saves), other
+    hashed = {place: tier.hashed for place, tier in enumerate(stations.tiers)}  # files lie as they do here
+    for drawn in _others(tuple(systems) or (study.system,), study.seed, count, keep=count == DRAWS):
+        other = drawn.with_layouts(hashed)
+        if drawn is not before:
+            alone, saving, before = _alone(other, reading), _saving(study, other, outcome, saves), drawn
         ops = shuffled(wanted, len(reading.pieces), rng)
         load = load_of(study, other, reading, ops, rng, outcome.copies)
         read = max(least_seconds(other, load), _longest(study, alone, ops))

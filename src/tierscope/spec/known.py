@@ -109,7 +109,7 @@ def within_limits(known: KnownSystem) -> KnownSystem:
 
 def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
     """The system once for every draw: each fitted rate as much more or less than the known one; so what was changed since stays changed. What was
-    assumed or published and is another number here is known: somebody set it.
+    assumed or published and is another number here is known: somebody set it. Nodes and ranks are always the system's own: they are what is asked.
 
     Where no fit left draws that go together, each figure is drawn by itself within its interval, alike in logarithms; from 0 on, evenly.
     """
@@ -124,7 +124,8 @@ def drawn_systems(system: System, known: KnownSystem) -> tuple[System, ...]:
             moved = _moved(values.get(path), ours.get(path), value, _is_fitted(known, path))
             kept = None if moved is None else nearest(declared[path], moved)
             tree = tree.set(path.split("."), Node(None if kept is None else declared[path].kind.format(kept), where))
-        drawn.append(build_section(System, tree))
+        built = build_section(System, tree)
+        drawn.append(replace(built, nodes=system.nodes, ranks_per_node=system.ranks_per_node))
     return tuple(drawn)
 
 
