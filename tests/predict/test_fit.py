@@ -329,7 +329,7 @@ class TestUnevenSharing:
         assert of(chosen, "tiers.gfs.bandwidth") == pytest.approx(4e6, rel=0.04)
         place = [parameter.path for parameter in chosen.parameters].index("tiers.gfs.bandwidth")
         change = linearised(with_slowest_weights(self.saturated()), chosen).sensitivity(place)
-        assert -10 < change < -3  # percent of the time for a tenth more: no more than a tenth, whatever the slowest weighs
+        assert -10 < change < -3  # percent of the time for a tenth more, whatever the slowest weighs
 
 
 def test_a_fit_is_not_chosen_for_a_lucky_throw() -> None:
