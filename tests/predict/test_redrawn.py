@@ -149,3 +149,23 @@ def test_repetitions_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     again = Simulation.of(study).drawn_again(None, "events", ())
     assert again is not None
     assert np.quantile(again, 0.95) >= first.io_seconds * 0.9
+
+
+def test_the_bound_asks_the_same_servers_as_events_in_every_layout() -> None:
+    study = study_of(tier(bandwidth=1e5, servers=4, open_bytes=10), files=64, nodes=4, ranks_per_node=2)
+    simulation = Simulation.of(study)
+    for layout in (0, 1, 5):
+        stations = simulation.stations.with_layouts({0: layout})
+        loads = [replace(simulation, stations=stations).epoch(2, method).load.seconds for method in ("events", "bound")]
+        np.testing.assert_allclose(loads[0], loads[1])
+
+
+def test_checkpoints_have_an_interval_on_both_sides() -> None:
+    """They are written over the servers that are simulated, and drawn over the same."""
+    study = study_of(NEAR, tier(bandwidth=1e5, servers=4), files=64, nodes=4, ranks_per_node=2)
+    every = replace(study.workload.checkpoint, steps_between_checkpoints=2, mode="all_ranks", model_parameters=3000)
+    study = replace(study, workload=replace(study.workload, checkpoint=every))
+    study = replace(study, system=replace(study.system, model_error=0.03))
+    simulated = simulate_combination({}, study, "events", calibrated(study_of(NEAR, tier(bandwidth=1e5))))
+    assert simulated.low_seconds > 0.8 * simulated.io_seconds
+    assert simulated.high_seconds > 1.02 * simulated.io_seconds

@@ -70,7 +70,7 @@ class TierQueues:
         """The server that holds a stripe of a file: files take turns, or lie where their number's hash says."""
         if self.servers_first == NONE:
             return NONE
-        place = mixed(file ^ (self.hashed - 1) * ANOTHER_HASH) if self.hashed else file
+        place: int = laid_out(file, self.hashed)
         return self.servers_first + node // self.nodes_per_device * self.servers + (place + stripe) % self.servers
 
     def links_of(self, node: int) -> list[int]:
@@ -284,6 +284,11 @@ def mixed(file: Any) -> Any:
     for _ in range(2):
         bits = (((bits >> 16) ^ bits) * 0x45D9F3B) & _WORD
     return (bits >> 16) ^ bits
+
+
+def laid_out(file: Any, hashed: int) -> Any:
+    """The number by which a file, or an array of them, finds its first server; `hashed`: that of its tier."""
+    return mixed(file ^ (hashed - 1) * ANOTHER_HASH) if hashed else file
 
 
 def stripes(offset: int, nbytes: int, count: int, size: int) -> list[int]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tierscope.plan.reading import Reading
-from tierscope.plan.stations import LOCKS, NONE, Stations, TierQueues, mixed
+from tierscope.plan.stations import LOCKS, NONE, Stations, TierQueues, laid_out
 from tierscope.predict.copies import copy_of
 from tierscope.predict.events import first_stripes, piece_bytes
 from tierscope.predict.outcome import FloatArray, Load
@@ -128,7 +128,7 @@ def station_seconds(stations: Stations, load: Load) -> FloatArray:
 
 def _owners(queues: TierQueues, node: Counts, file: Counts, stripe: Counts | int) -> Counts:
     """The server of each file's stripe, counted from the tier's first."""
-    place = mixed(file) if queues.hashed else file
+    place = laid_out(file, queues.hashed)
     owners: Counts = node // queues.nodes_per_device * queues.servers + (place + stripe) % queues.servers
     return owners
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tierscope.plan.stations import NONE, Stations, mixed
+from tierscope.plan.stations import NONE, Stations, laid_out
 from tierscope.predict.engine.inputs import OPEN, READ, SYNC, WRITE
 from tierscope.predict.outcome import FloatArray, Load
 from tierscope.predict.saves import IntArray, SavePlan
@@ -90,7 +90,7 @@ def _visits(study: Study, stations: Stations, plan: SavePlan) -> Iterator[_Visit
             place = device[opened] * queues.metadata_servers + plan.files[opened] % queues.metadata_servers
             number = queues.metadata + place
             yield _Visits(number, opened, stations.per_op[number], np.ones(len(opened)))
-        files = mixed(plan.files) if queues.hashed else plan.files
+        files = laid_out(plan.files, queues.hashed)
         links = [
             (first, place)
             for first, place in (

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tierscope.plan.permutation import IndexArray
 from tierscope.plan.plan import Plan
 from tierscope.plan.policies import nodes_per_cache, own_files, room_of
-from tierscope.plan.stations import NONE, Stations, TierQueues, mixed
+from tierscope.plan.stations import NONE, Stations, TierQueues, laid_out
 from tierscope.predict.copies import Copy, copy_of
 from tierscope.predict.demand import least_seconds
 from tierscope.predict.outcome import FloatArray, Load
@@ -62,9 +62,9 @@ class _Share:
     together: bool
     stands_for: int = 1
 
-    def spread(self, nodes_per_place: int, width: int, turn: int = 0, hashed: bool = False) -> Counts:
+    def spread(self, nodes_per_place: int, width: int, turn: int = 0, hashed: int = 0) -> Counts:
         """Copies by (place of the node, number of the file), flat; `width` numbers take turns, or are the files' hashes'."""
-        numbers = ((mixed(self.files) if hashed else self.files) + turn) % width
+        numbers = (laid_out(self.files, hashed) + turn) % width
         places = int(self.nodes[-1]) // nodes_per_place + 1
         if self.together:
             place = self.nodes[np.arange(len(self.files)) % len(self.nodes)] // nodes_per_place
@@ -101,7 +101,7 @@ def _visits(queues: TierQueues, share: _Share, copy: Copy, tier: int) -> Iterato
     times = int(copy.ops[tier])
     if queues.servers_first != NONE:
         for stripe in range(queues.stripe_count):
-            visits = share.spread(queues.nodes_per_device, queues.servers, stripe, bool(queues.hashed))
+            visits = share.spread(queues.nodes_per_device, queues.servers, stripe, queues.hashed)
             if copy.nbytes[tier, stripe] > 0:
                 yield queues.servers_first, visits, times, float(copy.nbytes[tier, stripe])
             if queues.open_bytes and not stripe:
