@@ -18,7 +18,7 @@ from tierscope.arch.device_parse import parse_device
 from tierscope.arch.movement import ring_seconds
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
-from tierscope.arch.smooth import Smooth, Surface, fit, left_out
+from tierscope.arch.smooth import Part, Smooth, Surface, _Search, fit, left_out
 from tierscope.arch.step_time import guess_seconds, predict_step
 from tierscope.arch.step_work import step_work
 from tierscope.arch.work_draws import draws
@@ -46,7 +46,9 @@ def device(slower: float = 2.0, host: float = 0.0) -> DeviceFile:
                 for size in sizes
             )
             for way in kind.ways:
-                smooth[kind.name, precision, way] = Smooth((4.0,) * kind.feature_count, 0.01, 1e-6)
+                smooth[kind.name, precision, way] = Smooth(
+                    (Part((4.0,) * kind.feature_count, 0.01), Part((1.0,) * kind.feature_count, 1e-6)), 1e-6
+                )
     costs = {precision: {**dict.fromkeys(HOST, (host,) * 3), "mixed": (1.0,) * 3} for precision in PRECISIONS}
     return replace(empty, rows=rows, smooth=smooth, host=costs)
 
@@ -61,9 +63,33 @@ def test_points_left_out_of_a_smooth_function_are_found_again() -> None:
     assert np.mean(abs(errors) < 2 * doubts) > 0.8
 
 
+def test_the_search_goes_downhill() -> None:
+    """Slopes by formula beside differences: a wrong one ends the search early, and nothing else would tell."""
+    rng = np.random.default_rng(1)
+    points = 2 * rng.normal(size=(40, 3))
+    values = np.sin(points[:, 0]) + 0.1 * rng.normal(size=40)
+    search = _Search(points, values - values.mean())
+    place = search.start + 0.3 * rng.normal(size=len(search.start))
+    _, slopes = search.loss(place)
+    apart = 1e-5 * np.eye(len(place))
+    differences = [(search.loss(place + step)[0] - search.loss(place - step)[0]) / 2e-5 for step in apart]
+    assert slopes == pytest.approx(differences, abs=1e-6)
+
+
+def test_a_rough_part_finds_what_a_smooth_one_cannot() -> None:
+    rng = np.random.default_rng(2)
+    points = rng.uniform(0, 16, size=(150, 2))
+    values = points[:, 0] / 8 + 0.5 * (points[:, 1] % 4 > 2)  # a library's choice, in steps
+    smooth = fit(points, values)
+    alone = Smooth((smooth.parts[0],), smooth.noise + smooth.parts[1].spread)
+    errors, alone_errors = (np.sqrt(np.mean(left_out(points, values, fitted)[0] ** 2)) for fitted in (smooth, alone))
+    assert errors < 0.9 * alone_errors
+    assert errors < 0.8 * values.std()
+
+
 def test_doubt_grows_with_the_distance_from_what_was_measured() -> None:
     points = np.array([[float(place)] for place in range(5)])
-    surface = Surface.through(points, np.zeros(5), Smooth((1.0,), 1.0, 1e-4))
+    surface = Surface.through(points, np.zeros(5), Smooth((Part((1.0,), 1.0),), 1e-4))
     _, near = surface.at(np.array([[2.0]]))
     _, far = surface.at(np.array([[9.0]]))
     assert near[0, 0] < 0.01
@@ -128,19 +154,28 @@ def test_a_file_is_read_as_it_was_written() -> None:
             assert all(math.isclose(*pair, rel_tol=1e-3) for pair in zip(row.seconds, other.seconds, strict=True))
 
 
+def test_a_file_of_the_version_before_is_read() -> None:
+    """Its surfaces have the smooth part alone."""
+    before = {key: Smooth(smooth.parts[:1], smooth.noise) for key, smooth in device().smooth.items()}
+    text = dump_device(replace(device(), smooth=before)).replace("schema_version: 3", "schema_version: 2")
+    assert parse_device(text, "device.yaml").smooth == before
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("kind: device", "kind: system", "kind: system is not device"),
-        ("schema_version: 2", "schema_version: 9", "schema_version: 9"),
+        ("schema_version: 3", "schema_version: 9", "schema_version: 9"),
+        ("schema_version: 3", "schema_version: [3]", "schema_version: a list"),
+        ("schema_version: 3", "schema_version: 2", "must be 16 numbers, not 31"),
         ("  fp32: 5e+13", "  fp32: nan", "not a number"),
         ("  fp32: 5e+13", "  fp32: -1", "not a number"),
         ("    mixed:", "    other:", "mixed is missing"),
         ("    amp: |", "    bf16: |", "amp is missing"),
         ("work:", "works:", "work is missing"),
         ("kind: device", "kind: [device]", "kind: a list is not device"),
-        (", 0.01, 1e-06]", ", 1e+18, 1e-06]", "'1e\\+18' is not a number between 1e-12 and 25"),
-        (", 0.01, 1e-06]", ", 0.01, 1e+18]", "'1e\\+18' is not a number between 1e-12 and 25"),
+        (", 1e-06, 1e-06]", ", 1e+18, 1e-06]", "'1e\\+18' is not a number between 1e-12 and 100"),
+        (", 1e-06, 1e-06]", ", 1e-06, 1e+18]", "'1e\\+18' is not a number between 1e-12 and 100"),
         ("    mixed: [1,", "    mixed: [1e+18,", "'1e\\+18' is not a number between 0 and 1e\\+06"),
         ("    amp: |\n", "    amp: |\n" + "      1: 1\n" * 3_001, "more than 3,000 sizes"),
     ],

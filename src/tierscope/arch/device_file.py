@@ -10,7 +10,7 @@ from tierscope.arch.smooth import Smooth
 from tierscope.arch.work_kinds import KINDS, Sizes
 
 KIND = "device"
-SCHEMA_VERSION = 2  # 2: convolutions have features that are products of sizes
+SCHEMA_VERSION = 3  # 2: convolutions have features that are products of sizes; 3: a smooth and a rough part
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def dump_device(device: DeviceFile) -> str:
             *(f"    {nbytes:.0f}: {taken:.4g}" for nbytes, taken in shared.rows),
         ]
     lines += [
-        "smooth:  # kind precision way: by size, over how many octaves seconds stay alike; variance that sizes explain; variance that they do not"
+        "smooth:  # kind precision way: of the smooth part, by size, over how many octaves seconds stay alike, and the variance it explains; the same of the rough part; variance that sizes do not explain"
     ]
     lines += [f"  {' '.join(key)}: {_smooth_line(smooth)}" for key, smooth in device.smooth.items()]
     lines += ["work:"]
@@ -87,7 +87,8 @@ def dump_device(device: DeviceFile) -> str:
 
 
 def _smooth_line(smooth: Smooth) -> str:
-    return f"[{', '.join(f'{value:.4g}' for value in (*smooth.reach, smooth.spread, smooth.noise))}]"
+    values = [value for part in smooth.parts for value in (*part.reach, part.spread)]
+    return f"[{', '.join(f'{value:.4g}' for value in (*values, smooth.noise))}]"
 
 
 def _row(row: WorkRow) -> str:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tierscope.arch.device_file import KIND, SCHEMA_VERSION, AllReduce, DeviceFile, DeviceOrigin, WorkRow
 from tierscope.arch.precision import PRECISIONS
-from tierscope.arch.smooth import Smooth
+from tierscope.arch.smooth import PARTS, Part, Smooth
 from tierscope.arch.work_kinds import KINDS, WorkKind
 from tierscope.errors import UserError
 from tierscope.spec.tree import Node, parse_yaml, read_yaml_text
@@ -20,7 +20,8 @@ _HOST_KINDS = frozenset(
 )
 _FEWEST_ROWS, _MOST_ROWS = 3, 3_000  # a surface through them takes their square in memory
 _MOST_SECONDS = 1e6
-_MOST_VARIANCE = 25.0  # of logarithms of seconds: a factor of e**5 as one deviation is no measurement
+_MOST_VARIANCE = 100.0  # of logarithms of seconds: a factor of e**10 as one deviation is no measurement
+_PARTS = {"2": 1, str(SCHEMA_VERSION): PARTS}  # of a surface, by version of the file
 _FIX = "measure again with 'tierscope probe --accelerator cuda -o FILE'"
 
 
@@ -33,8 +34,9 @@ def parse_device(text: str, source: str) -> DeviceFile:
     kind = _child(root, "kind")
     if kind.value != KIND:
         raise UserError(f"{source}: kind: {kind.shown} is not {KIND}; {_FIX}")
-    if _child(root, "schema_version").value != str(SCHEMA_VERSION):
-        version = _child(root, "schema_version")
+    version = _child(root, "schema_version")
+    parts = _PARTS.get(version.value) if isinstance(version.value, str) else None
+    if parts is None:
         raise UserError(f"{version.where}: schema_version: {version.shown} is not known here; {_FIX}")
     origin, ceilings = _child(root, "origin"), _child(root, "ceilings")
     return DeviceFile(
@@ -49,7 +51,7 @@ def parse_device(text: str, source: str) -> DeviceFile:
         rows=_work(_child(root, "work")),
         host=_host(_child(root, "host")),
         left_out={name: int(_number(node, least=0)) for name, node in _left_out(root).items() if name in KINDS},
-        smooth=_smooth(_child(root, "smooth")),
+        smooth=_smooth(_child(root, "smooth"), parts),
         all_reduce=_all_reduce(_child(root, "all_reduce")) if "all_reduce" in _mapping(root) else None,
     )
 
@@ -86,21 +88,28 @@ def _three(node: Node) -> tuple[float, float, float]:
     return values[0], values[1], values[2]
 
 
-def _smooth(node: Node) -> Mapping[tuple[str, str, str], Smooth]:
+def _smooth(node: Node, parts: int) -> Mapping[tuple[str, str, str], Smooth]:
     surfaces = {}
     for kind in KINDS.values():
         for precision in PRECISIONS:
             for way in kind.ways:
                 line = _child(node, f"{kind.name} {precision} {way}")
-                values = [_number(value) for value in _list(line)]
-                if len(values) != kind.feature_count + 2:
-                    raise UserError(
-                        f"{line.where}: must be {kind.feature_count + 2} numbers, not {len(values)}; {_FIX}"
-                    )
-                for variance in _list(line)[-2:]:
-                    _number(variance, most=_MOST_VARIANCE)
-                surfaces[kind.name, precision, way] = Smooth(tuple(values[:-2]), values[-2], values[-1])
+                surfaces[kind.name, precision, way] = _surface(line, kind.feature_count, parts)
     return surfaces
+
+
+def _surface(line: Node, features: int, parts: int) -> Smooth:
+    """Of each part the reaches, by feature, and its variance; last what no size explains."""
+    nodes = _list(line)
+    if len(nodes) != (wanted := parts * (features + 1) + 1):
+        raise UserError(f"{line.where}: must be {wanted} numbers, not {len(nodes)}; {_FIX}")
+
+    def part(first: int) -> Part:
+        *reach, spread = nodes[first : first + features + 1]
+        return Part(tuple(map(_number, reach)), _number(spread, most=_MOST_VARIANCE))
+
+    rows = range(0, len(nodes) - 1, features + 1)
+    return Smooth(tuple(map(part, rows)), _number(nodes[-1], most=_MOST_VARIANCE))
 
 
 def _work(node: Node) -> Mapping[tuple[str, str], tuple[WorkRow, ...]]:

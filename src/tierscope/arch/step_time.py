@@ -27,7 +27,7 @@ _BEYOND = 0.1  # of an octave outside the measured sizes is not worth a word
 _HOST_DOUBT = (
     0.2  # of a host's seconds, in logarithms: so much did two probes of the same kind of machine differ, within minutes
 )
-NETWORK_DOUBT = 0.105  # of the device's seconds, in logarithms: by so much were the predicted steps of whole networks off, six of them on one H200 (`python -m validation accelerator`)
+NETWORK_DOUBT = 0.076  # of the device's seconds, in logarithms: by so much were the predicted steps of whole networks off, six of them on one H200 (`python -m validation accelerator`)
 _FARTHEST = 24.0  # octaves outside: beyond them nothing is known, and doubt cannot grow for ever
 _OUTSIDE_DOUBT = math.log(1.25)  # more of it for every octave outside, in logarithms
 
