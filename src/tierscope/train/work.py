@@ -100,15 +100,15 @@ class TorchWork:
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         clock.mark("optimizer")
-        clock.close()
         self._losses = [*self._losses[:1], loss.detach()]
         self._samples.release()
         if self._waits:
             wait(self._device)
+        clock.close()
         return True
 
     def settle(self) -> None:
-        wait(self._device)
+        self._clock.settle()
 
     def turn(self) -> Phases:
         taken = self._clock.take()
