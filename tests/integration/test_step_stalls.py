@@ -66,11 +66,11 @@ class Copies:
         self._device.host += self._seconds
 
 
-def training(device: FakeDevice, sync: str = "epoch", copy_seconds: float = 0.0) -> Any:
+def training(device: FakeDevice, *settings: str, copy_seconds: float = 0.0) -> Any:
     """Whose steps take the device four seconds."""
     from tierscope.train.work import TorchWork  # noqa: PLC0415
 
-    study = parse_study(STUDY, "small.yaml", (f"workload.train.sync={sync}",))
+    study = parse_study(STUDY, "small.yaml", settings)
     work: Any = TorchWork(study, RankPlace(0, 1, 0, 1, None))
     work._samples = Copies(device, copy_seconds)
     plain: Callable[..., Any] = work._loss
@@ -87,7 +87,7 @@ BATCH = Batch(0, np.arange(4), [memoryview(bytes(784))] * 4, 0, 0)
 
 
 def test_waiting_for_each_step_is_no_waiting_for_a_batch(device: FakeDevice) -> None:
-    work = training(device, sync="step")
+    work = training(device, "train.sync=step")
     work(BATCH)
     device.host += 3.0  # until the next batch, with a device that has nothing to do
     work(BATCH)
@@ -109,3 +109,13 @@ def test_waiting_for_all_steps_is_no_waiting_for_a_batch(device: FakeDevice) -> 
     device.host += 3.0
     work(BATCH)
     assert work.turn().overlapped_seconds == pytest.approx(0.0)
+
+
+def test_a_checkpoint_waits_for_the_steps_before_it(device: FakeDevice) -> None:
+    settings = ("checkpoint.model_parameters=1000", "checkpoint.steps_between_checkpoints=2")
+    work = training(device, *settings)
+    behind = []
+    for _ in range(4):
+        work(BATCH)
+        behind.append(device.busy_until - device.host)
+    assert behind == pytest.approx([4.0, 0.0, 4.0, 0.0])

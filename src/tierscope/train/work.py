@@ -1,7 +1,7 @@
 """Steps of real training for a rank's loop: copy, forward, backward with all-reduce, optimizer; each timed.
 
 The host does not wait for an accelerator before the epoch's end: it is a few steps ahead, and batches are on their way to the device while it computes. With `train.sync: step` it is waited for after
-every step, as a program does that looks at its loss.
+every step, as a program does that looks at its loss; and always before a checkpoint, which has what the steps before it computed.
 """
 
 import os
@@ -19,6 +19,7 @@ from tierscope.arch.precision import PRECISIONS
 from tierscope.errors import StoppedError, UserError
 from tierscope.formats import FORMATS
 from tierscope.loaders import Batch
+from tierscope.plan.checkpoints import is_due
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import Phases, TrainingLog
@@ -63,7 +64,8 @@ class TorchWork:
             if on_device
             else HostSamples(self._stored, reader.batch_size)
         )
-        self._waits = study.workload.train.sync == "step"
+        self._waits, self._steps = study.workload.train.sync == "step", 0
+        self._checkpoint = study.workload.checkpoint
         self._fixed = torch.rand(reader.batch_size, *self.network.input_shape, device=self._device)
         self._synthetic = model.data == "synthetic"
         if not self._synthetic:
@@ -102,7 +104,8 @@ class TorchWork:
         clock.mark("optimizer")
         self._losses = [*self._losses[:1], loss.detach()]
         self._samples.release()
-        if self._waits:
+        self._steps += 1
+        if self._waits or is_due(self._checkpoint, self._steps):
             wait(self._device)
         clock.close()
         return True
