@@ -30,11 +30,16 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("device", "backend"), [("cuda:1", "nccl"), ("cpu", "gloo")])
-def test_devices_join_over_nccl_and_cpus_over_gloo(joined: list[dict[str, Any]], device: str, backend: str) -> None:
+def test_devices_join_over_nccl_and_cpus_over_gloo(
+    joined: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, device: str, backend: str
+) -> None:
     from tierscope.train.work import join  # noqa: PLC0415
 
+    current: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
     join(place(rank=1, size=4, on_host=2), torch.device(device))
     assert joined == [{"backend": backend, "init_method": "file:///meet", "rank": 1, "world_size": 4}]
+    assert current == ([torch.device(device)] if backend == "nccl" else []), "events and streams are those of the current"
     assert "GLOO_SOCKET_IFNAME" not in os.environ  # on several hosts the loopback would find nobody
 
 

@@ -152,6 +152,8 @@ class TorchWork:
 def join(place: Any, device: torch.device) -> None:
     if place.meeting is None:
         raise UserError("ranks that train together need a place to meet; run them with 'tierscope train'")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # events are made on the current one
     backend = "nccl" if device.type == "cuda" else "gloo"
     if place.ranks_on_host == place.size:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
