@@ -9,7 +9,7 @@ from tierscope.bench.tasks import FitTask
 from tierscope.loaders.choose import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import COLLECTIVE_NOTE, check_collective
-from tierscope.measure.crews import Crews
+from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.first_touch import check_policies
 from tierscope.measure.live import Tracker, size_of
 from tierscope.measure.preloaded import check_preload
@@ -112,7 +112,8 @@ def refuse_large_batches(studies: Iterable[Study], crews: Crews) -> None:
         distinct.setdefault((model, study.workload.reader.batch_size, study.system.ranks_per_node), study)
     for study in distinct.values():
         if study.workload.model.network is not None and study.workload.model.device != "cpu":
-            crews.of(study)[0].call(FitTask(study, refuse_large_batch), lambda _: None)
+            crew, who = crews.of(study)
+            crew.call(FitTask(study, refuse_large_batch, crowding(who)[0]), lambda _: None)
 
 
 def _samples(study: Study) -> int:

@@ -42,7 +42,7 @@ class TorchWork:
         model, reader = study.workload.model, study.workload.reader
         assert model.network is not None
         self._model, self._place = model, place
-        self._device = pick_device(model.device, place.rank_on_node)
+        self._device = pick_device(model.device, place.rank_on_host)
         if self._device.type == "cpu":
             torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // place.ranks_on_host))
         known = find_network(model.network)
