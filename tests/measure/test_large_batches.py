@@ -35,11 +35,11 @@ class FakeCrew:
         return self, [Who(rank, 1, "here", "boot", "here", cores) for rank in range(study.system.ranks)]
 
 
-def test_each_batch_is_asked_once_and_a_cpu_never() -> None:
+def test_each_batch_is_asked_once() -> None:
     crews = FakeCrew()
     studies = [trained(), trained(data="synthetic"), trained(16), trained(4, "cpu"), tiny()]
     refuse_large_batches(studies, crews)  # type: ignore[arg-type]
-    assert [task.study.workload.reader.batch_size for task in crews.tasks] == [8, 16]
+    assert [task.study.workload.reader.batch_size for task in crews.tasks] == [8, 16, 4]
     assert all(task.ranks_on_host == 2 for task in crews.tasks), "two nodes of one rank"
 
 

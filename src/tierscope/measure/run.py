@@ -111,7 +111,7 @@ def refuse_large_batches(studies: Iterable[Study], crews: Crews) -> None:
         model = replace(study.workload.model, data="tiers")
         distinct.setdefault((model, study.workload.reader.batch_size, study.system.ranks_per_node), study)
     for study in distinct.values():
-        if study.workload.model.network is not None and study.workload.model.device != "cpu":
+        if study.workload.model.network is not None:
             crew, who = crews.of(study)
             crew.call(FitTask(study, refuse_large_batch, crowding(who)[0]), lambda _: None)
 

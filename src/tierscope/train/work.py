@@ -6,6 +6,7 @@ every step, as a program does that looks at its loss; and always before a checkp
 
 import os
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ from tierscope.trace.rank_trace import Phases, TrainingLog
 from tierscope.train.clock import StepClock, wait
 from tierscope.train.devices import device_name, memory_bytes, pick_device
 from tierscope.train.exchange import Exchange
-from tierscope.train.fits import refuse_too_large
+from tierscope.train.fits import refuse_too_large, saying_shortage
 from tierscope.train.model import NetworkModule
 from tierscope.train.pinned import PinnedCopies, pin
 from tierscope.train.samples import HostSamples, StoredSamples
@@ -49,7 +50,9 @@ class TorchWork:
         shape = None if model.input is None else tuple(map(int, model.input.split("x")))
         self.network = build_network(model.network, shape)
         self._precision = PRECISIONS[model.arithmetic]
-        refuse_too_large(self.network, reader.batch_size, self._precision, model.solver, model.recompute, self._device)
+        step = self.network, reader.batch_size, self._precision, model.solver, model.recompute
+        refuse_too_large(*step, self._device, place.ranks_on_host)
+        self._saying_shortage = partial(saying_shortage, *step)
         torch.manual_seed(study.seed)
         self._module: nn.Module = NetworkModule(self.network, model.recompute).to(self._device)
         self._optimizer = make_optimizer(model.solver, self._module)
@@ -81,16 +84,22 @@ class TorchWork:
             ids = [self._device.index] if self._device.type == "cuda" else None
             self._module = DistributedDataParallel(self._module, device_ids=ids)
             self._module.register_comm_hook(None, self._exchange.reduce)
-        for _ in range(2):  # what the first steps pay for: libraries, plans, memory
-            inputs = self._fixed[:1].expand(self._batch_size, *self._fixed.shape[1:])
-            self._loss(inputs.contiguous(), range(self._batch_size)).backward()
-            self._optimizer.zero_grad(set_to_none=True)
+        with self._saying_shortage():
+            for _ in range(2):  # what the first steps pay for: libraries, plans, memory
+                inputs = self._fixed[:1].expand(self._batch_size, *self._fixed.shape[1:])
+                self._loss(inputs.contiguous(), range(self._batch_size)).backward()
+                self._optimizer.zero_grad(set_to_none=True)
         self._exchange.turn()
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
             torch.cuda.reset_peak_memory_stats(self._device)
 
     def __call__(self, batch: Batch) -> bool:
+        with self._saying_shortage():
+            self._step(batch)
+        return True
+
+    def _step(self, batch: Batch) -> None:
         clock = self._clock
         clock.open()
         inputs = self._fixed[: len(batch.samples)] if self._synthetic else self._samples(batch)
@@ -108,7 +117,6 @@ class TorchWork:
         if self._waits or is_due(self._checkpoint, self._steps):
             wait(self._device)
         clock.close()
-        return True
 
     def settle(self) -> None:
         self._clock.settle()
