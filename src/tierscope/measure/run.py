@@ -105,11 +105,12 @@ def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
 
 
 def refuse_large_batches(studies: Iterable[Study], crews: Crews) -> None:
-    """Those whose steps would not fit the ranks' devices, and devices that are not there: before hours of writing data."""
+    """Those whose steps would not fit the ranks' devices or cannot be trained, and devices that are not there: before hours of writing data."""
     distinct: dict[object, Study] = {}
     for study in studies:
         model = replace(study.workload.model, data="tiers")
-        distinct.setdefault((model, study.workload.reader.batch_size, study.system.ranks_per_node), study)
+        steps = study.workload.reader.batch_size, Order.of(study).samples_per_rank
+        distinct.setdefault((model, steps, study.system.ranks_per_node, study.system.nodes), study)
     for study in distinct.values():
         if study.workload.model.network is not None:
             crew, who = crews.of(study)

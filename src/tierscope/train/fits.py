@@ -11,14 +11,16 @@ from tierscope.arch.networks import build_network
 from tierscope.arch.precision import PRECISIONS, Precision
 from tierscope.arch.step_memory import CUDNN, step_memory
 from tierscope.errors import UserError
+from tierscope.plan.order import Order
 from tierscope.shortage import shortage_of
 from tierscope.spec.study import Study
 from tierscope.train.devices import pick_device
+from tierscope.train.model import refuse_single_values
 from tierscope.units import about_bytes
 
 
 def refuse_batch_of(study: Study, number: int) -> None:
-    """Also that the device is not there. `number`: of the last device that ranks of this host need."""
+    """Also that the device is not there, or a step cannot be trained. `number`: of the last device that ranks of this host need."""
     model = study.workload.model
     assert model.network is not None
     shape = None if model.input is None else tuple(map(int, model.input.split("x")))
@@ -26,6 +28,8 @@ def refuse_batch_of(study: Study, number: int) -> None:
     batch, precision = study.workload.reader.batch_size, PRECISIONS[model.arithmetic]
     network = build_network(model.network, shape)
     refuse_too_large(network, batch, precision, model.solver, model.recompute, device, number + 1)
+    if batch == 1 or Order.of(study).samples_per_rank % batch == 1:
+        refuse_single_values(network)
 
 
 def refuse_too_large(
