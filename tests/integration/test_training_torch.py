@@ -276,8 +276,14 @@ main(sys.argv[1:])
 
 def test_runs_are_handed_over_where_there_are_neither_tables_nor_a_decoder(study: Path) -> None:
     folder, out = study.parent / "handed", study.parent / "taken"
-    arguments = [study, *MODEL, "--repetitions", 1, "--set", "ranks_per_node=1", "--hand-over", folder]
-    subprocess.run([sys.executable, "-c", BARE, "train", *map(str, arguments)], check=True, capture_output=True)
+    arguments = [study, *MODEL, "--repetitions", 1, "--set", "ranks_per_node=1", "--set", "epochs=1", "--hand-over", folder]  # fmt: skip
+    program = [sys.executable, "-c", BARE, "train", *map(str, arguments)]
+    said = subprocess.run(program, check=True, capture_output=True, text=True).stderr.splitlines()
+    assert said[0] == "note: epochs: 2 instead of 1, because the first is excluded"
+    assert said[-2:] == [
+        f"Runs: {folder}. To make a result of them: tierscope train --take {folder} --out OUT",
+        f"Data: {folder}-data. No longer needed, unless a run is to be repeated",
+    ]
     assert run("train", "--take", folder, "--out", out) == 0
     (trace,) = traces(out)
     about = as_measured(trace)

@@ -1,3 +1,4 @@
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -96,7 +97,11 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         planned = plan_training(study, asked, settings, system, lambda loaded: common.scaled(loaded, scale))
         if len(planned.parts) > 1:
             raise UserError("--hand-over: only one key can vary; use one command per key")
-        run_away(planned.parts[0][1], hand_over, f"{hand_over}-data", lambda line: click.echo(line, err=True))
+        for note in planned.notes:
+            _say(f"note: {note}")
+        run_away(planned.parts[0][1], hand_over, f"{hand_over}-data", _say)
+        _say(f"Runs: {hand_over}. To make a result of them: tierscope train --take {shlex.quote(hand_over)} --out OUT")
+        _say(f"Data: {hand_over}-data. No longer needed, unless a run is to be repeated")
         return
     with common.ranks_of_study() as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
@@ -107,6 +112,10 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         with watching(quiet) as watch:
             parts = train(planned, target, crews, watch)
     _show_training(planned.base.study, parts, target, as_json)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _typed() -> set[str]:
