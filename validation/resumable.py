@@ -56,19 +56,24 @@ class Ledger:
         return self._before + self.clock() - self._start
 
     def has_time(self, name: str, expected: float) -> bool:
-        """For one more row, if it takes as long as the longest so far; `expected`: of the first."""
-        return self.clock() - self._start + self._longest.get(name, expected) <= self.seconds
+        """For one more row, if it takes as long as the longest so far, and at least as long as expected."""
+        return self.clock() - self._start + max(self._longest.get(name, 0.0), expected) <= self.seconds
 
     def rows(
-        self, name: str, wishes: Sequence[Wish], measure: Callable[[Wish], Row], expected: float = 20.0, **more: Any
+        self,
+        name: str,
+        wishes: Sequence[Wish],
+        measure: Callable[[Wish], Row],
+        expected: Callable[[Wish], float] = lambda _: 20.0,
+        **more: Any,
     ) -> list[Row]:
-        """Of the table, in the order of the wishes; those that there was no time for are missing. `more`: is written beside them."""
+        """Of the table, in the order of the wishes; those that there was no time for are missing. `expected`: seconds; `more`: is written beside them."""
         table = self._table(name)
         known, left_out = list(table.get("rows", ())), list(table.get("left_out", ()))
         for number, wish in enumerate(wishes):
             if _row_of(wish, known) is not None or _row_of(wish, left_out) is not None:
                 continue
-            if not self.has_time(name, expected):
+            if not self.has_time(name, expected(wish)):
                 self.leave(f"{name}: {len(wishes) - number} of {len(wishes)}")
                 break
             row_start = self.clock()

@@ -57,6 +57,7 @@ def run(
     repetition: int = 1,
     sweep: Mapping[str, Any] | None = None,
     stall: float = 1.0,
+    checkpoint: float = 0.25,
     log: Mapping[str, Any] | None = None,
 ) -> Trace:
     """An epoch for each of the seconds, two ranks of 100 samples; rank 1 takes a second less."""
@@ -66,7 +67,11 @@ def run(
             0,
             tuple(
                 rank_epoch(
-                    epoch, seconds=took - rank, stall_seconds=stall + 10 * rank, checkpoint_seconds=0.25, phases=PARTS
+                    epoch,
+                    seconds=took - rank,
+                    stall_seconds=stall + 10 * rank,
+                    checkpoint_seconds=checkpoint,
+                    phases=PARTS,
                 )
                 for epoch, took in enumerate(seconds, start=1)
             ),
@@ -98,11 +103,24 @@ def trained(*traces: Trace) -> Training:
     return found
 
 
-def asked(tiers: Sequence[float], memory: Sequence[float], synthetic: Sequence[float] = (), **log: Any) -> list[Trace]:
+def asked(
+    tiers: Sequence[float],
+    memory: Sequence[float],
+    synthetic: Sequence[float] = (),
+    checkpoint: float = 0.25,
+    **log: Any,
+) -> list[Trace]:
     """Seconds of the second epoch in every repetition."""
     origins = {"tiers": tiers, "memory": memory, "synthetic": synthetic}
     return [
-        run([50.0, took], point=point, repetition=repetition, sweep={"data": origin}, log={"data": origin, **log})
+        run(
+            [50.0, took],
+            point=point,
+            repetition=repetition,
+            sweep={"data": origin},
+            checkpoint=checkpoint,
+            log={"data": origin, **log},
+        )
         for point, (origin, seconds) in enumerate(origins.items())
         for repetition, took in enumerate(seconds, start=1)
     ]

@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.test_training import asked, run, trained
 from tierscope.analysis.storage_stall import UNCLEAR
 from tierscope.analysis.training import about_training, limits_of, training_json
-from tierscope.analysis.training_limits import BOTH, INPUT, LOADER, NEITHER, STORAGE, Limit
+from tierscope.analysis.training_limits import BOTH, CHECKPOINTS, INPUT, LOADER, NEITHER, STORAGE, Limit
 from tierscope.trace.trace import Trace
 
 THEIRS: dict[str, Any] = {"name": "pytorch", "workers": 2}
@@ -89,6 +89,29 @@ def test_a_loader_that_nobody_waits_for_may_still_take_the_networks_cpu() -> Non
     assert told.answer == UNCLEAR
     assert "on the same CPU is not known; add --storage-matters" in told.text
     assert limit(run([50.0, 200.0], stall=0.1, log={**THEIRS, "device": "NVIDIA H200"})).answer == NEITHER
+
+
+def test_training_that_stands_still_for_checkpoints_is_not_limited_by_compute() -> None:
+    told = limit(*asked(SLOW, ABOUT_SLOW, ABOUT_SLOW, checkpoint=6.0, **THEIRS))
+    assert told.answer == CHECKPOINTS
+    assert told.text.startswith(
+        "Checkpoints limit this training: they take 30.0 % of an epoch; waiting for the tiers takes"
+    )
+    told = limit(*asked(SLOW, ABOUT_SLOW, FAST, checkpoint=6.0, **THEIRS))
+    assert told.answer == LOADER
+    assert told.text.endswith(" Checkpoints take 30.0 % of an epoch.")
+    told = limit(run([50.0, 20.0], stall=0.1, checkpoint=6.0, log=THEIRS))
+    assert told.answer == UNCLEAR
+    assert told.text.startswith("Checkpoints take 30.0 % of an epoch. Whether storage or the loader limits this training")  # fmt: skip
+
+
+def test_checkpoints_are_named_where_no_other_point_waits_longer_for_batches() -> None:
+    device = {**THEIRS, "device": "NVIDIA H200"}
+    often = run([50.0, 200.0], sweep={"steps": 1}, stall=0.1, checkpoint=90.0, log=device)
+    never = run([50.0, 200.0], point=1, sweep={"steps": 0}, stall=0.2, checkpoint=0.0, log=device)
+    told = limit(often, never)
+    assert (told.answer, told.sweep) == (CHECKPOINTS, {"steps": 1})
+    assert told.text.startswith("Checkpoints limit this training (steps 1): they take 45.0 % of an epoch; waiting for")
 
 
 def test_nothing_is_said_of_training_that_reads_nothing() -> None:

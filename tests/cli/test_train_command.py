@@ -85,6 +85,30 @@ def test_a_study_or_what_was_handed_over_is_needed(tmp_path: Path, capsys: pytes
     assert "it is not from --hand-over" in one_line(capsys)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (("--take", "x", "--batch", "8"), "--batch"),
+        (("--take", "x", "--set", "epochs=3"), "--set"),
+        (("study.yaml", "--model", "lenet", "--hand-over", "x", "--out", "y"), "--out"),
+        (("study.yaml", "--model", "lenet", "--hand-over", "x", "--json"), "--json"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], option: str
+) -> None:
+    assert run("train", *arguments) == 2
+    chosen = "--take" if "--take" in arguments else "--hand-over"
+    assert one_line(capsys).endswith(f"{chosen} cannot be combined with {option}; remove one of them")
+
+
+def test_a_folder_without_runs_makes_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "study.yaml").write_text(TINY)
+    assert run("train", "--take", tmp_path, "--out", tmp_path / "out") == 2
+    assert one_line(capsys).endswith(f"{tmp_path}: no run has finished yet; repeat --hand-over")
+    assert not (tmp_path / "out").exists()
+
+
 def test_results_of_several_keys_are_given_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tierscope.json").write_text(json.dumps({"schema_version": 1, "kind": "training"}))
     for name in ("batch_size", "data"):

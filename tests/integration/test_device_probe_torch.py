@@ -61,7 +61,9 @@ system: {{nodes: 1, ranks_per_node: 1, tiers: {{gfs: {{path: /nowhere}}}}}}
 """
         return parse_study(text, "s.yaml")
 
-    refuse_large_batch(study("cpu", 4096), 0)
+    refuse_large_batch(study("cpu", 8), 0)
+    with pytest.raises(UserError, match=r"batch 1000000 does not fit: .* \(predicted\), and each of 2 ranks on the machine has .*; use a smaller batch$"):  # fmt: skip
+        refuse_large_batch(study("cpu", 1_000_000), 1)
     with pytest.raises(UserError, match="torch finds no CUDA device; set cpu or auto"):
         refuse_large_batch(study("cuda", 8), 0)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -30,11 +30,18 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("device", "backend"), [("cuda:1", "nccl"), ("cpu", "gloo")])
-def test_devices_join_over_nccl_and_cpus_over_gloo(joined: list[dict[str, Any]], device: str, backend: str) -> None:
+def test_devices_join_over_nccl_and_cpus_over_gloo(
+    joined: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, device: str, backend: str
+) -> None:
     from tierscope.train.work import join  # noqa: PLC0415
 
+    current: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
     join(place(rank=1, size=4, on_host=2), torch.device(device))
     assert joined == [{"backend": backend, "init_method": "file:///meet", "rank": 1, "world_size": 4}]
+    assert current == ([torch.device(device)] if backend == "nccl" else []), (
+        "events and streams are those of the current"
+    )
     assert "GLOO_SOCKET_IFNAME" not in os.environ  # on several hosts the loopback would find nobody
 
 
@@ -50,14 +57,16 @@ def test_ranks_of_one_host_meet_on_its_loopback(joined: list[dict[str, Any]], mo
     assert len(joined) == 1
 
 
-def test_every_rank_of_a_node_has_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_rank_of_a_host_has_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     from tierscope.train.devices import pick_device  # noqa: PLC0415
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert [str(pick_device("auto", number)) for number in (0, 1)] == ["cuda:0", "cuda:1"]
     assert str(pick_device("cpu", 1)) == "cpu"
-    with pytest.raises(UserError, match=r"asks for 3 devices on a node, but torch finds 2; set ranks_per_node = 2$"):
+    with pytest.raises(
+        UserError, match=r"^3 ranks of one host need a device each, but torch finds 2; lower system.ranks_per_node"
+    ):
         pick_device("cuda", 2)
 
 

@@ -19,7 +19,7 @@ from tests.traces import as_measured, training_of
 from tierscope.errors import UserError
 from tierscope.output.store import RunStore
 from tierscope.plan.plan import Plan
-from tierscope.spec.load import load_study
+from tierscope.spec.load import load_study, parse_study
 from tierscope.trace.columns import PHASES
 from tierscope.trace.trace import Trace
 
@@ -247,6 +247,25 @@ def test_a_single_value_cannot_be_normalised() -> None:
     assert module.eval()(torch.rand(1, 3, 32, 32)).shape == (1, 1000)
 
 
+@pytest.mark.parametrize(("batch", "files", "fits"), [(1, 4, False), (3, 4, False), (4, 4, True), (8, 1, False), (3, 5, True)])  # fmt: skip
+def test_a_step_of_a_single_sample_is_refused_before_data_are_written(batch: int, files: int, fits: bool) -> None:
+    from tierscope.train.fits import refuse_batch_of  # noqa: PLC0415
+
+    settings = (
+        f"batch_size={batch}",
+        f"num_files_train={2 * files}",
+        "network=resnet50",
+        "input=3x32x32",
+        "device=cpu",
+    )
+    study = parse_study(STUDY, "study.yaml", settings)
+    if fits:
+        refuse_batch_of(study, 1)
+        return
+    with pytest.raises(UserError, match=r"^resnet50 with input 3x32x32 cannot be trained on a step of one sample"):
+        refuse_batch_of(study, 1)
+
+
 BARE = """
 import sys
 sys.modules["polars"] = sys.modules["msgspec"] = None  # as where neither is installed
@@ -257,8 +276,14 @@ main(sys.argv[1:])
 
 def test_runs_are_handed_over_where_there_are_neither_tables_nor_a_decoder(study: Path) -> None:
     folder, out = study.parent / "handed", study.parent / "taken"
-    arguments = [study, *MODEL, "--repetitions", 1, "--set", "ranks_per_node=1", "--hand-over", folder]
-    subprocess.run([sys.executable, "-c", BARE, "train", *map(str, arguments)], check=True, capture_output=True)
+    arguments = [study, *MODEL, "--repetitions", 1, "--set", "ranks_per_node=1", "--set", "epochs=1", "--hand-over", folder]  # fmt: skip
+    program = [sys.executable, "-c", BARE, "train", *map(str, arguments)]
+    said = subprocess.run(program, check=True, capture_output=True, text=True).stderr.splitlines()
+    assert said[0] == "note: epochs: 2 instead of 1, because the first is excluded"
+    assert said[-2:] == [
+        f"Runs: {folder}. To make a result of them: tierscope train --take {folder} --out OUT",
+        f"Data: {folder}-data. No longer needed, unless a run is to be repeated",
+    ]
     assert run("train", "--take", folder, "--out", out) == 0
     (trace,) = traces(out)
     about = as_measured(trace)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.tiny import tiny
 from tierscope.bench.group import Alone
-from tierscope.bench.tasks import FitTask, perform
+from tierscope.bench.tasks import FitTask, Who, perform
 from tierscope.errors import UserError
 from tierscope.measure.run import refuse_large_batches
 from tierscope.spec.study import Study
@@ -29,28 +29,32 @@ class FakeCrew:
         self.tasks.append(task)
         return []
 
-    def of(self, _study: Study) -> tuple["FakeCrew", list[Any]]:
-        return self, []
+    def of(self, study: Study) -> tuple["FakeCrew", list[Who]]:
+        """All on one host, whatever nodes the study has."""
+        cores = frozenset(range(4))
+        return self, [Who(rank, 1, "here", "boot", "here", cores) for rank in range(study.system.ranks)]
 
 
-def test_each_batch_is_asked_once_and_a_cpu_never() -> None:
+def test_each_batch_is_asked_once() -> None:
     crews = FakeCrew()
     studies = [trained(), trained(data="synthetic"), trained(16), trained(4, "cpu"), tiny()]
     refuse_large_batches(studies, crews)  # type: ignore[arg-type]
-    assert [task.study.workload.reader.batch_size for task in crews.tasks] == [8, 16]
-    assert all(isinstance(task, FitTask) for task in crews.tasks)
+    assert [task.study.workload.reader.batch_size for task in crews.tasks] == [8, 16, 4]
+    assert all(task.ranks_on_host == 2 for task in crews.tasks), "two nodes of one rank"
 
 
-def test_the_first_rank_of_a_node_looks_for_its_device() -> None:
+def test_the_first_rank_of_a_node_looks_for_the_devices_of_all() -> None:
     asked = []
-    perform(FitTask(trained(), lambda study, number: asked.append((study.workload.reader.batch_size, number))), Alone())
-    assert asked == [(8, 0)]
+    perform(
+        FitTask(trained(), lambda study, number: asked.append((study.workload.reader.batch_size, number)), 4), Alone()
+    )
+    assert asked == [(8, 3)], "the last of four devices"
 
     def refuse(_study: Study, _number: int) -> None:
         raise UserError("does not fit")
 
     with pytest.raises(UserError, match="does not fit"):
-        perform(FitTask(trained(), refuse), Alone())
+        perform(FitTask(trained(), refuse, 1), Alone())
 
 
 def test_it_is_asked_before_data_are_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -35,7 +35,7 @@ def test_a_part_ends_in_time_and_the_next_one_goes_on(tmp_path: Path) -> None:
     for call, wanted in ((1, 2), (2, 4), (3, 4)):
         ledger = machine.ledger(tmp_path, 25.0)
         started = machine.now
-        rows = ledger.rows("t.json", WISHES, machine.measure, expected=5.0)
+        rows = ledger.rows("t.json", WISHES, machine.measure, lambda _: 5.0)
         assert len(rows) == wanted, call
         assert machine.now - started <= 25.0
         assert ledger.left == (["t.json: 2 of 4"] if wanted < 4 else [])
@@ -103,3 +103,13 @@ def test_a_file_that_is_made_in_one_go_waits_for_a_part_with_room(tmp_path: Path
     assert (tmp_path / "device.yaml").read_text() == "made"
     assert long.once("device.yaml", lambda: "made again", expected=200.0)
     assert (tmp_path / "device.yaml").read_text() == "made"
+
+
+def test_a_row_of_a_longer_kind_is_not_begun_on_the_word_of_shorter_ones(tmp_path: Path) -> None:
+    machine = FakeMachine()
+    expected = {"a": 5.0, "b": 300.0}
+    for wanted in (2, 4):
+        ledger = machine.ledger(tmp_path, 310.0)
+        assert len(ledger.rows("t.json", WISHES, machine.measure, lambda wish: expected[wish["network"]])) == wanted
+        machine.now += 10_000.0
+    assert machine.measured == WISHES

@@ -38,6 +38,7 @@ class StorageStall:
     input: Mean | None
     loader: str | None = None  # None: of a result that does not say
     workers: int | None = None
+    checkpoints: float = 0.0  # their share of an epoch from the tiers
 
     @property
     def answer(self) -> str:

@@ -18,7 +18,7 @@ import polars as pl
 
 from tierscope.analysis.breakdown import counted_epochs, sweep_text
 from tierscope.analysis.statistics import Mean, difference_of, mean_of
-from tierscope.analysis.storage_stall import NO, UNCLEAR, YES, StorageStall, stall_json
+from tierscope.analysis.storage_stall import MATTERS, NO, UNCLEAR, YES, StorageStall, stall_json
 from tierscope.analysis.times import ClassTimes
 from tierscope.analysis.training_limits import Limit, Waits, limit_of, loader_text, untold_limit
 from tierscope.analysis.wording import Finding, finding_json
@@ -177,6 +177,7 @@ def _stalls(points: Sequence[TrainingPoint]) -> Iterator[StorageStall]:
             difference_of(fed.epoch_seconds, synthetic.epoch_seconds) if synthetic else None,
             tiers.about.loader_name,
             tiers.about.loader_workers,
+            tiers.share("checkpoint"),
         )
 
 
@@ -256,9 +257,16 @@ def limits_of(trainings: Sequence[Training]) -> list[Limit]:
     reading = [point for training in trainings for point in training.points if point.about.data == _TIERS]
     if compared or not reading:
         return compared
-    most = max(reading, key=lambda point: point.share("stall") + point.share("copy"))
-    waits = Waits(most.sweep, most.share("stall") + most.share("copy"), most.n, most.by_events)
+    most = max(reading, key=_waiting)
+    if _waiting(most) < MATTERS:
+        most = max(reading, key=lambda point: (point.share("checkpoint"), _waiting(point)))
+    waits = Waits(most.sweep, _waiting(most), most.n, most.by_events, most.share("checkpoint"))
     return [untold_limit(waits, most.about.loader_name, most.about.loader_workers)]
+
+
+def _waiting(point: TrainingPoint) -> float:
+    """The share of an epoch in which it waits for batches and copies them."""
+    return point.share("stall") + point.share("copy")
 
 
 def training_json(study: str, parts: Iterable[tuple[str | None, Training]], findings: Iterable[Finding]) -> JsonObject:  # fmt: skip

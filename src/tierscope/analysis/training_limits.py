@@ -1,6 +1,6 @@
 """What limits a training, said before anything else: storage, the loader apart from it, both, neither, or that it cannot be determined."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tierscope.analysis.breakdown import sweep_text
 from tierscope.analysis.statistics import Mean
@@ -9,14 +9,14 @@ from tierscope.jsonable import SweepValues
 from tierscope.loaders import LOADERS
 from tierscope.units import counted
 
-STORAGE, LOADER, INPUT, BOTH, NEITHER = "storage", "loader", "input", "both", "neither"
+STORAGE, LOADER, INPUT, BOTH, NEITHER, CHECKPOINTS = "storage", "loader", "input", "both", "neither", "checkpoints"
 _NAMES = {"pytorch": "torch's DataLoader", "tensorflow": "tf.data"}
 _QUIETER = "use more repetitions or a quieter machine"
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`answer`: STORAGE, LOADER (or INPUT: decoding and copying, with a loader of ours), BOTH, NEITHER or UNCLEAR; `text`: a sentence."""
+    """`answer`: STORAGE, LOADER (or INPUT: decoding and copying, with a loader of ours), BOTH, NEITHER, CHECKPOINTS or UNCLEAR; `text`: a sentence, and what checkpoints take."""
 
     sweep: SweepValues
     loader: str | None
@@ -27,23 +27,43 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """What a training whose samples came from the tiers only shows: its share of an epoch that waited for batches and copied them."""
+    """What a training whose samples came from the tiers only shows: its shares of an epoch that waited for batches and copied them, and that stood still for checkpoints."""
 
     sweep: SweepValues
     share: float
     n: int
     on_device: bool
+    checkpoints: float = 0.0
 
 
 def limit_of(stall: StorageStall) -> Limit:
     answer, text = _told(stall)
     where = f" ({sweep_text(stall.sweep)})" if stall.sweep else ""
     subject, _, rest = text.partition(" this training")
-    return Limit(stall.sweep, stall.loader, stall.workers, answer, f"{subject} this training{where}{rest}.")
+    limit = Limit(stall.sweep, stall.loader, stall.workers, answer, f"{subject} this training{where}{rest}.")
+    return _with_checkpoints(limit, stall.checkpoints)
+
+
+def _with_checkpoints(limit: Limit, share: float) -> Limit:
+    """They are neither waiting for samples nor compute."""
+    if share < MATTERS:
+        return limit
+    taken = f"take {100 * share:.1f} % of an epoch"
+    if limit.answer == UNCLEAR:
+        return replace(limit, text=f"Checkpoints {taken}. {limit.text}")
+    if limit.answer != NEITHER:
+        return replace(limit, text=f"{limit.text} Checkpoints {taken}.")
+    where = f" ({sweep_text(limit.sweep)})" if limit.sweep else ""
+    reading = limit.text.partition(": ")[2]
+    return replace(limit, answer=CHECKPOINTS, text=f"Checkpoints limit this training{where}: they {taken}; {reading}")
 
 
 def untold_limit(waits: Waits, loader: str | None, workers: int | None) -> Limit:
     """Without a comparison."""
+    return _with_checkpoints(_untold(waits, loader, workers), waits.checkpoints)
+
+
+def _untold(waits: Waits, loader: str | None, workers: int | None) -> Limit:
     where = f" ({sweep_text(waits.sweep)})" if waits.sweep else ""
     share = f"{100 * waits.share:.1f} % of an epoch (n={waits.n})"
     if waits.share >= MATTERS or not waits.on_device:

@@ -111,8 +111,8 @@ class _Rank:
     def _make_training(self) -> TrainingSession:
         group, task = self._group, self._task
         assert task.train is not None, "a study with a network needs somebody who trains it"
-        on_node = group.rank % self._study.system.ranks_per_node
-        place = RankPlace(group.rank, group.size, on_node, task.ranks_on_host or group.size, task.meeting)
+        on_host = task.ranks_on_host or group.size
+        place = RankPlace(group.rank, group.size, group.rank % on_host, on_host, task.meeting)
         return task.train(self._study, place)
 
     def run(self) -> RankTrace:

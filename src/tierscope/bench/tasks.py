@@ -65,10 +65,11 @@ class OverheadTask:
 
 @dataclass(frozen=True, slots=True)
 class FitTask:
-    """Refuse a batch that does not fit the device, before data are written (the first rank of each node looks). `refuse`: knows devices."""
+    """Refuse a batch that does not fit the device, before data are written (the first rank of each node looks). `refuse`: knows devices, and is asked for the last that ranks of a host need."""
 
     study: Study
     refuse: Callable[[Study, int], None]
+    ranks_on_host: int
 
 
 Task = WhoTask | FitTask | ClaimTask | SurveyTask | StageTask | OverheadTask | RunTask
@@ -113,7 +114,7 @@ def _prepare(task: FitTask | ClaimTask, group: Group) -> None:
     if isinstance(task, ClaimTask):
         Stager(task.study, task.out, place_of(task.study, group.rank)).claim()
     elif group.rank % task.study.system.ranks_per_node == 0:
-        task.refuse(task.study, 0)
+        task.refuse(task.study, task.ranks_on_host - 1)
 
 
 def _survey(task: SurveyTask, group: Group) -> list[Missing]:

@@ -41,7 +41,7 @@ class RankPlace:
 
     rank: int
     size: int
-    rank_on_node: int
+    rank_on_host: int
     ranks_on_host: int
     meeting: str | None
 

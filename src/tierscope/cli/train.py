@@ -1,6 +1,8 @@
+import shlex
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from tierscope.arch.networks import ALIASES, NETWORKS
 from tierscope.cli import common
@@ -10,6 +12,9 @@ from tierscope.spec.study import DEVICES
 
 if TYPE_CHECKING:
     from tierscope.commands.train import TrainedPart
+
+
+_SHOWING = ("--quiet", "--all", "--json")
 
 
 @click.command("train")
@@ -75,6 +80,7 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
     if take is not None:
         if study is not None or hand_over is not None:
             raise UserError(f"--take {take}: cannot be combined with a study or --hand-over; remove them")
+        _refuse_beside("--take", {option for option in _typed() if option not in ("--take", "--out", *_SHOWING)})
         _take(take, out, as_json)
         return
     if study is None:
@@ -85,12 +91,17 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         model, device, precision, optimizer, input_, batch, all_data() if ask else data, vary, repetitions, loader
     )
     if hand_over is not None:
+        _refuse_beside("--hand-over", _typed() & {"--out", "--json"})
         from tierscope.measure.away import run_away  # noqa: PLC0415
 
         planned = plan_training(study, asked, settings, system, lambda loaded: common.scaled(loaded, scale))
         if len(planned.parts) > 1:
             raise UserError("--hand-over: only one key can vary; use one command per key")
-        run_away(planned.parts[0][1], hand_over, f"{hand_over}-data", lambda line: click.echo(line, err=True))
+        for note in planned.notes:
+            _say(f"note: {note}")
+        run_away(planned.parts[0][1], hand_over, f"{hand_over}-data", _say)
+        _say(f"Runs: {hand_over}. To make a result of them: tierscope train --take {shlex.quote(hand_over)} --out OUT")
+        _say(f"Data: {hand_over}-data. No longer needed, unless a run is to be repeated")
         return
     with common.ranks_of_study() as crews:
         from tierscope.cli.progress import watching  # noqa: PLC0415
@@ -101,6 +112,25 @@ def command(  # noqa: PLR0913, PLR0917  (one per option)
         with watching(quiet) as watch:
             parts = train(planned, target, crews, watch)
     _show_training(planned.base.study, parts, target, as_json)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _typed() -> set[str]:
+    """Options on the command line."""
+    context = click.get_current_context()
+    return {
+        parameter.opts[0]
+        for parameter in context.command.params
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    }
+
+
+def _refuse_beside(chosen: str, ignored: set[str]) -> None:
+    if ignored:
+        raise UserError(f"{chosen} cannot be combined with {min(ignored)}; remove one of them")
 
 
 def _take(folder: str, out: str | None, as_json: bool) -> None:

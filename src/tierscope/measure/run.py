@@ -9,7 +9,7 @@ from tierscope.bench.tasks import FitTask
 from tierscope.loaders.choose import choose_loader, fills_as_it_reads
 from tierscope.measure.checkpoints import check_checkpoints
 from tierscope.measure.collective import COLLECTIVE_NOTE, check_collective
-from tierscope.measure.crews import Crews
+from tierscope.measure.crews import Crews, crowding
 from tierscope.measure.first_touch import check_policies
 from tierscope.measure.live import Tracker, size_of
 from tierscope.measure.preloaded import check_preload
@@ -105,14 +105,16 @@ def _todo(study: Study, points: list[Point], store: RunStore) -> list[RunKey]:
 
 
 def refuse_large_batches(studies: Iterable[Study], crews: Crews) -> None:
-    """Those whose steps would not fit the ranks' devices, and devices that are not there: before hours of writing data."""
+    """Those whose steps would not fit the ranks' devices or cannot be trained, and devices that are not there: before hours of writing data."""
     distinct: dict[object, Study] = {}
     for study in studies:
         model = replace(study.workload.model, data="tiers")
-        distinct.setdefault((model, study.workload.reader.batch_size, study.system.ranks_per_node), study)
+        steps = study.workload.reader.batch_size, Order.of(study).samples_per_rank
+        distinct.setdefault((model, steps, study.system.ranks_per_node, study.system.nodes), study)
     for study in distinct.values():
-        if study.workload.model.network is not None and study.workload.model.device != "cpu":
-            crews.of(study)[0].call(FitTask(study, refuse_large_batch), lambda _: None)
+        if study.workload.model.network is not None:
+            crew, who = crews.of(study)
+            crew.call(FitTask(study, refuse_large_batch, crowding(who)[0]), lambda _: None)
 
 
 def _samples(study: Study) -> int:

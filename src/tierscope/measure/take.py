@@ -29,18 +29,22 @@ def take_runs(folder: str, out: str) -> Study:
     if not os.path.isfile(text):
         raise UserError(f"{folder}: holds no {STUDY}, so it is not from --hand-over; name the directory of --hand-over")
     study = load_study(text)
-    points = list(sweep.points(study))
+    handed_over = {
+        RunKey(point.index, repetition): (point, path)
+        for repetition in range(1, study.repetitions + 1)
+        for point in sweep.points(study)
+        if os.path.lexists(path := os.path.join(folder, NAME.format(point=point.index, repetition=repetition)))
+    }
+    if not handed_over:
+        raise UserError(f"{folder}: no run has finished yet; {_AGAIN}")
     with open_result(out, study) as store:
-        for repetition in range(1, study.repetitions + 1):
-            for point in points:
-                key = RunKey(point.index, repetition)
-                path = os.path.join(folder, NAME.format(point=point.index, repetition=repetition))
-                if key in store.finished() or not os.path.lexists(path):
-                    continue
-                handed, ranks = load(path)
-                if (handed.point, handed.repetition) != (point.index, repetition):
-                    raise ResultError(f"{path}: contains another run than its name says; {_AGAIN}")
-                store.save(_trace_of(path, key, point, handed, ranks))
+        for key, (point, path) in handed_over.items():
+            if key in store.finished():
+                continue
+            handed, ranks = load(path)
+            if (handed.point, handed.repetition) != (key.point, key.repetition):
+                raise ResultError(f"{path}: contains another run than its name says; {_AGAIN}")
+            store.save(_trace_of(path, key, point, handed, ranks))
     return study
 
 

@@ -63,8 +63,6 @@ def main(rank: str, size: str, meeting: str, name: str, *sizes: str) -> None:
     device = torch.device(name)
     end_with_starter()
     greet()
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
     join(SimpleNamespace(rank=int(rank), size=int(size), ranks_on_host=int(size), meeting=meeting), device)
     taken = [_seconds(max(1, int(nbytes) // _ELEMENT_BYTES), device) for nbytes in sizes]
     sys.stdout.write(json.dumps(taken) + "\n")

@@ -41,7 +41,7 @@ class _Step:
 
 
 class StepClock:
-    """`mark` ends a phase of a step. Seconds of steps that the device has done are added up; of the few others the moments are kept.
+    """`mark` ends a phase of a step, `close` what the host does for it. Seconds of steps that the device has done are added up; of the few others the moments are kept.
 
     The host tells a device what to do before it is done with earlier steps. While it computed these, the host waited for
     a batch at no cost: `overlapped_seconds`.
@@ -68,6 +68,11 @@ class StepClock:
         self._steps.append(_Step(self._marks, self._waited))
         while self._steps and _has_passed(self._steps[0].marks[-1][1]):
             self._add_up(self._steps.popleft())
+        self._left = time.perf_counter()
+
+    def settle(self) -> None:
+        """Waits for the device, which is no waiting for a batch."""
+        wait(self._device)
         self._left = time.perf_counter()
 
     def take(self) -> dict[str, float]:

@@ -14,7 +14,7 @@ def pick_device(wanted: str, number: int, key: str = "workload.model.device =") 
     if devices and wanted != "cpu":
         if number >= devices:
             raise UserError(
-                f"system.ranks_per_node asks for {counted(number + 1, 'device')} on a node, but torch finds {devices}; set ranks_per_node = {devices}"
+                f"{counted(number + 1, 'rank')} of one host need a device each, but torch finds {devices}; lower system.ranks_per_node or system.nodes, or set workload.model.device = cpu"
             )
         return torch.device("cuda", number)
     return torch.device("cpu")

@@ -39,14 +39,10 @@ class NetworkModule(nn.Module):  # type: ignore[misc]
         self.layers = nn.ModuleList([_module(layer) for layer in network.layers])
         self._checkpointed = checkpointed
         self._last_reader = _last_readers(network)
-        self._single = next((layer.name for layer in network.layers if _normalises_single_values(layer)), None)
 
     def forward(self, sample: torch.Tensor) -> torch.Tensor:
-        if self._single is not None and self.training and len(sample) == 1:
-            raise UserError(
-                f"{self.network.name} with input {shown(self.network.input_shape)} cannot be trained on a step of one sample: layer {self._single} "
-                "would normalise one value; use a larger --input, or a batch size that leaves no single sample for the last step"
-            )
+        if self.training and len(sample) == 1:
+            refuse_single_values(self.network)
         if not self._checkpointed:
             return self._through({INPUT: sample}, range(len(self.layers)))[len(self.layers) - 1]
         live: dict[int, torch.Tensor] = {INPUT: sample}
@@ -79,9 +75,14 @@ class NetworkModule(nn.Module):  # type: ignore[misc]
         return dict(zip(left[: len(outputs)], outputs, strict=True))
 
 
-def _normalises_single_values(layer: Layer) -> bool:
-    """Each channel of a sample has one value there, which has no variance."""
-    return layer.kind == "BatchNorm2d" and math.prod(layer.out_shape[1:]) == 1
+def refuse_single_values(network: Network) -> None:
+    """A step of one sample, where each channel has one value in a layer that normalises: that has no variance."""
+    for layer in network.layers:
+        if layer.kind == "BatchNorm2d" and math.prod(layer.out_shape[1:]) == 1:
+            raise UserError(
+                f"{network.name} with input {shown(network.input_shape)} cannot be trained on a step of one sample: layer {layer.name} "
+                "would normalise one value; use a larger --input, or a batch size that leaves no single sample for the last step"
+            )
 
 
 def _last_readers(network: Network) -> dict[int, int]:

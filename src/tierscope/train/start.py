@@ -12,8 +12,7 @@ def start_training(study: Study, place: Any) -> Any:
 
 
 def refuse_large_batch(study: Study, number: int) -> None:
-    """One whose step does not fit the device of that number. A CPU takes any, as long as it has memory."""
-    if study.workload.model.device != "cpu":
-        from tierscope.train.fits import refuse_batch_of  # noqa: PLC0415  (torch)
+    """One whose step does not fit the device of that number."""
+    from tierscope.train.fits import refuse_batch_of  # noqa: PLC0415  (torch)
 
-        refuse_batch_of(study, number)
+    refuse_batch_of(study, number)

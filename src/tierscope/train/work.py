@@ -1,11 +1,12 @@
 """Steps of real training for a rank's loop: copy, forward, backward with all-reduce, optimizer; each timed.
 
 The host does not wait for an accelerator before the epoch's end: it is a few steps ahead, and batches are on their way to the device while it computes. With `train.sync: step` it is waited for after
-every step, as a program does that looks at its loss.
+every step, as a program does that looks at its loss; and always before a checkpoint, which has what the steps before it computed.
 """
 
 import os
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,13 +20,14 @@ from tierscope.arch.precision import PRECISIONS
 from tierscope.errors import StoppedError, UserError
 from tierscope.formats import FORMATS
 from tierscope.loaders import Batch
+from tierscope.plan.checkpoints import is_due
 from tierscope.plan.file_format import make_format
 from tierscope.spec.study import Study
 from tierscope.trace.rank_trace import Phases, TrainingLog
 from tierscope.train.clock import StepClock, wait
 from tierscope.train.devices import device_name, memory_bytes, pick_device
 from tierscope.train.exchange import Exchange
-from tierscope.train.fits import refuse_too_large
+from tierscope.train.fits import refuse_too_large, saying_shortage
 from tierscope.train.model import NetworkModule
 from tierscope.train.pinned import PinnedCopies, pin
 from tierscope.train.samples import HostSamples, StoredSamples
@@ -41,14 +43,16 @@ class TorchWork:
         model, reader = study.workload.model, study.workload.reader
         assert model.network is not None
         self._model, self._place = model, place
-        self._device = pick_device(model.device, place.rank_on_node)
+        self._device = pick_device(model.device, place.rank_on_host)
         if self._device.type == "cpu":
             torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // place.ranks_on_host))
         known = find_network(model.network)
         shape = None if model.input is None else tuple(map(int, model.input.split("x")))
         self.network = build_network(model.network, shape)
         self._precision = PRECISIONS[model.arithmetic]
-        refuse_too_large(self.network, reader.batch_size, self._precision, model.solver, model.recompute, self._device)
+        step = self.network, reader.batch_size, self._precision, model.solver, model.recompute
+        refuse_too_large(*step, self._device, place.ranks_on_host)
+        self._saying_shortage = partial(saying_shortage, *step)
         torch.manual_seed(study.seed)
         self._module: nn.Module = NetworkModule(self.network, model.recompute).to(self._device)
         self._optimizer = make_optimizer(model.solver, self._module)
@@ -63,7 +67,8 @@ class TorchWork:
             if on_device
             else HostSamples(self._stored, reader.batch_size)
         )
-        self._waits = study.workload.train.sync == "step"
+        self._waits, self._steps = study.workload.train.sync == "step", 0
+        self._checkpoint = study.workload.checkpoint
         self._fixed = torch.rand(reader.batch_size, *self.network.input_shape, device=self._device)
         self._synthetic = model.data == "synthetic"
         if not self._synthetic:
@@ -79,16 +84,22 @@ class TorchWork:
             ids = [self._device.index] if self._device.type == "cuda" else None
             self._module = DistributedDataParallel(self._module, device_ids=ids)
             self._module.register_comm_hook(None, self._exchange.reduce)
-        for _ in range(2):  # what the first steps pay for: libraries, plans, memory
-            inputs = self._fixed[:1].expand(self._batch_size, *self._fixed.shape[1:])
-            self._loss(inputs.contiguous(), range(self._batch_size)).backward()
-            self._optimizer.zero_grad(set_to_none=True)
+        with self._saying_shortage():
+            for _ in range(2):  # what the first steps pay for: libraries, plans, memory
+                inputs = self._fixed[:1].expand(self._batch_size, *self._fixed.shape[1:])
+                self._loss(inputs.contiguous(), range(self._batch_size)).backward()
+                self._optimizer.zero_grad(set_to_none=True)
         self._exchange.turn()
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
             torch.cuda.reset_peak_memory_stats(self._device)
 
     def __call__(self, batch: Batch) -> bool:
+        with self._saying_shortage():
+            self._step(batch)
+        return True
+
+    def _step(self, batch: Batch) -> None:
         clock = self._clock
         clock.open()
         inputs = self._fixed[: len(batch.samples)] if self._synthetic else self._samples(batch)
@@ -100,15 +111,15 @@ class TorchWork:
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         clock.mark("optimizer")
-        clock.close()
         self._losses = [*self._losses[:1], loss.detach()]
         self._samples.release()
-        if self._waits:
+        self._steps += 1
+        if self._waits or is_due(self._checkpoint, self._steps):
             wait(self._device)
-        return True
+        clock.close()
 
     def settle(self) -> None:
-        wait(self._device)
+        self._clock.settle()
 
     def turn(self) -> Phases:
         taken = self._clock.take()
@@ -149,6 +160,8 @@ class TorchWork:
 def join(place: Any, device: torch.device) -> None:
     if place.meeting is None:
         raise UserError("ranks that train together need a place to meet; run them with 'tierscope train'")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # events are made on the current one
     backend = "nccl" if device.type == "cuda" else "gloo"
     if place.ranks_on_host == place.size:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
