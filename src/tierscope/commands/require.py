@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tierscope.analysis.wording import Finding, finding_json
-from tierscope.arch.decoder import DECODERS, Decoder, Split, find_decoder, refuse_split
+from tierscope.arch.decoder import DECODERS, MOST_DEVICES, Decoder, Split, find_decoder, refuse_split
 from tierscope.arch.decoder_config import load_decoder
 from tierscope.arch.decoder_memory import DecoderWork
 from tierscope.arch.decoder_needs import DecoderNeeds, SaveWish, decoder_needs, needs_json
@@ -33,7 +33,6 @@ UNKNOWN_SAMPLES = 1_000_000  # of a traced network, whose training set nobody na
 DEFAULT_SYSTEM = "h200-node"  # of transformers
 _FILES = (".yaml", ".yml", ".json")
 _FAMILIES = ("gpt2", "gpt-2", "llama")
-_MOST_DEVICES = 1 << 16
 _TRACED_BYTES = 4  # of an element: float32
 
 
@@ -239,9 +238,9 @@ def require_decoder(model: str, wanted: DecoderOptions) -> DecoderNeeds:
     shape = load_decoder(model) if model.endswith(_FILES) else find_decoder(model)
     split = Split(wanted.tensor_parallel, wanted.pipeline_parallel, wanted.data_parallel, wanted.zero)
     refuse_split(shape, split)
-    if split.devices > _MOST_DEVICES:
+    if split.devices > MOST_DEVICES:
         raise UserError(
-            f"--data-parallel {split.data}: makes {split.devices:,} devices; at most {_MOST_DEVICES:,} are supported"
+            f"--data-parallel {split.data}: makes {split.devices:,} devices; at most {MOST_DEVICES:,} are supported"
         )
     work = DecoderWork(
         batches[0],
