@@ -172,6 +172,16 @@ def test_steps_of_kernels_are_sgd_with_activations_kept(asked: Asker, tmp_path: 
     assert "--input 4x64x64x64" in asked.refused("--measured", efficiency(tmp_path, input="4x64x64x64"))
 
 
+def test_kernels_do_not_tell_how_long_the_host_takes(asked: Asker, tmp_path: Path) -> None:
+    """Of a small batch it takes longer than they do: a step may be as long as all its launches."""
+    step = asked("--measured", efficiency(tmp_path))["step"]
+    assert step["low"] == step["high"] == 0.5
+    step = asked("--measured", efficiency(tmp_path, total_seconds=1e-3))["step"]
+    assert step["low"] == step["seconds"] == 1e-3
+    assert step["high"] == pytest.approx(24 * 3e-4)
+    assert step["about"].endswith("which do not tell how long the host takes to launch them")
+
+
 def test_a_folder_that_is_no_result_of_one_training_is_called_what_it_is(asked: Asker) -> None:
     tables = Path(H200).parent
     said = asked.refused("--measured", str(tables))
