@@ -14,26 +14,31 @@ from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.step_seconds import PREDICTED, StepSeconds, given
 from tierscope.arch.to_json import to_json
+from tierscope.report.requirements import step_sentence
 from tierscope.report.storage_verdict import fit_sentence, storage_sentence
 
 WISH = Wish(PRECISIONS["amp"], nodes=(1, 2, 4))
 
 
 def needed(
-    name: str = "cosmoflow", samples: int = 49_152, step: StepSeconds | None = None, **wish: object
+    name: str = "cosmoflow",
+    samples: int = 49_152,
+    step: StepSeconds | None = None,
+    assumed: bool = False,
+    **wish: object,
 ) -> Requirements:
-    data = replace(NETWORKS[name].data, samples=samples)
+    data = replace(NETWORKS[name].data, samples=samples, assumed=assumed)
     return requirements(build_network(name), named("cori-gpu"), data, replace(WISH, **wish), step)  # type: ignore[arg-type]
 
 
 def found(
     name: str = "cosmoflow",
     samples: int = 49_152,
-    has_training_set: bool = True,
+    assumed: bool = False,
     step: StepSeconds | None = None,
     **wish: object,
 ) -> list[Finding]:
-    return find(needed(name, samples, step, **wish), has_training_set)
+    return find(needed(name, samples, step, assumed, **wish))
 
 
 def between(low: float, high: float, *outside: str) -> StepSeconds:
@@ -152,7 +157,7 @@ CASES: dict[str, Case] = {
         },
         list,
     ),
-    "assumed_samples": Case(lambda: found(has_training_set=False), {"samples": 49_152}, found),
+    "assumed_samples": Case(lambda: found(assumed=True), {"samples": 49_152}, found),
     "beyond_system": Case(
         lambda: found(nodes=(1, 64)), {"system": "cori-gpu", "nodes": 18, "asked": 64}, lambda: found(nodes=(1, 18))
     ),
@@ -253,6 +258,18 @@ def test_a_step_that_cannot_be_makes_the_first_sentence_doubtful(seconds: float)
 def test_ends_that_print_alike_are_one_number() -> None:
     said = storage_sentence(needed(step=between(5e-3, 5.00001e-3), nodes=(1,)))
     assert " to " not in said
+
+
+def test_an_assumed_training_set_is_said_in_the_first_sentence() -> None:
+    """A million samples that nobody named may fit main memory, or not."""
+    said = storage_sentence(needed(samples=1_000_000, assumed=True))
+    assert said.endswith(" (assumed: 1,000,000 samples of 16.2 MiB; use --samples and --sample-file-bytes).")
+    assert "assumed" not in storage_sentence(needed(samples=1_000_000))
+
+
+def test_layers_that_a_device_file_does_not_have_are_named_beside_the_step() -> None:
+    step = replace(between(1e-3, 2e-3), stand_ins=("Attention", "LayerNorm"))
+    assert "told; not measured there: layers of kind Attention, LayerNorm." in step_sentence(needed(step=step))
 
 
 def test_a_batch_that_does_not_fit_is_told_so_and_nothing_else() -> None:

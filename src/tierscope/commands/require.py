@@ -70,12 +70,12 @@ def require(model: str, wanted: RequireOptions) -> Answer:
     shape = None if wanted.input is None else option_values.read_shape(wanted.input)
     system, machine = _system(wanted.system)
     wish = replace(wish, nodes=wish.nodes or tuple(option_values.powers(1, machine.nodes)))
-    network, data, is_known = _network(model, shape)
+    network, data = _network(model, shape)
     data = _changed(data, wanted)
     step, machine = known_step(wanted, network, machine, wish)
     required = requirements(network, machine, data, wish, step)
     required = with_station_times(required, system)
-    return Answer(required, tuple(find(required, has_training_set=is_known or wanted.samples is not None)))
+    return Answer(required, tuple(find(required)))
 
 
 def answer_json(answer: Answer, layers: bool = False) -> JsonObject:
@@ -121,8 +121,8 @@ def _system(name: str | None) -> tuple[System, Machine]:
     return loaded.system, machine_of(loaded.name, loaded.system)
 
 
-def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet, bool]:
-    """With what it is trained on, and whether that is known. A sample of another shape than usual has a file in proportion."""
+def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet]:
+    """With what it is trained on. A sample of another shape than usual has a file in proportion."""
     if is_decoder(model):
         raise UserError(f"{model}: is a transformer; use 'tierscope require {shell_word(model)}' on a command line")
     if ":" not in model:
@@ -131,20 +131,20 @@ def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, Traini
         if shape is not None:
             share = network.input_elements / build_network(model).input_elements
             data = replace(data, file_bytes=data.file_bytes * share)
-        return network, data, True
+        return network, data
     if shape is None:
         raise UserError(f"{model}: the shape of a sample is unknown; add --input, e.g. --input 3x224x224")
     from tierscope.arch.traced import trace_network  # noqa: PLC0415  (torch)
 
     network = trace_network(model, shape)
     nbytes = network.input_elements * _TRACED_BYTES
-    return network, TrainingSet(UNKNOWN_SAMPLES, _TRACED_BYTES, nbytes, "assumed"), False
+    return network, TrainingSet(UNKNOWN_SAMPLES, _TRACED_BYTES, nbytes, "assumed", assumed=True)
 
 
 def _changed(data: TrainingSet, wanted: RequireOptions) -> TrainingSet:
     """What the options say instead."""
     if wanted.samples is not None:
-        data = replace(data, samples=wanted.samples)
+        data = replace(data, samples=wanted.samples, assumed=False)
     if wanted.sample_file_bytes is None:
         return data
     size = option_values.read_size("--sample-file-bytes", wanted.sample_file_bytes)

@@ -225,6 +225,7 @@ def step_sentence(requirements: Requirements) -> str:
     elif interval != length:
         length += f" ({interval})"
     outside = f"; outside its measured sizes: {', '.join(step.outside)}" if step.outside else ""
+    outside += f"; not measured there: layers of kind {', '.join(step.stand_ins)}" if step.stand_ins else ""
     between = "nodes" if step.links_measured else "devices"
     apart = f" Exchange between {between} is modelled, not measured." if step.source in (PREDICTED, MEASURED) else ""
     stations = any(point.first_storage_seconds is not None for point in requirements.scaling)

@@ -56,6 +56,8 @@ def storage_sentence(requirements: Requirements) -> str:
     machine = requirements.machine
     if requirements.wish.nodes[-1] > machine.nodes:
         answers += f" (extrapolated: {machine.name} has {counted(machine.nodes, 'node', grouped=True)})"
+    if requirements.data.assumed:
+        answers += f" (assumed: {requirements.data.samples:,} samples of {about_bytes(requirements.data.file_bytes)}; use --samples and --sample-file-bytes)"
     return f"Does storage matter? {doubt}{answers if doubt else answers[0].upper() + answers[1:]}."
 
 
