@@ -128,6 +128,23 @@ def test_a_file_is_read_as_it_was_written() -> None:
             assert all(math.isclose(*pair, rel_tol=1e-3) for pair in zip(row.seconds, other.seconds, strict=True))
 
 
+def without_amp() -> DeviceFile:
+    """Of a device that has no kernels for it."""
+    whole = device()
+    rows = {key: row for key, row in whole.rows.items() if key[1] == "fp32"}
+    smooth = {key: surface for key, surface in whole.smooth.items() if key[1] == "fp32"}
+    return replace(whole, rows=rows, smooth=smooth, host={"fp32": whole.host["fp32"]})
+
+
+def test_a_file_of_one_precision_is_read() -> None:
+    again = parse_device(dump_device(without_amp()), "device.yaml")
+    assert {precision for _, precision in again.rows} == {precision for _, precision, _ in again.smooth} == {"fp32"}
+    asked = build_network("alexnet")
+    assert predict_step(again, asked, 256, FP32) == predict_step(
+        parse_device(dump_device(device()), "device.yaml"), asked, 256, FP32
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -137,6 +154,7 @@ def test_a_file_is_read_as_it_was_written() -> None:
         ("  fp32: 5e+13", "  fp32: -1", "not a number"),
         ("    mixed:", "    other:", "mixed is missing"),
         ("    amp: |", "    bf16: |", "amp is missing"),
+        ("host:\n", "host:\n  bf16: {}\nhosts:\n", "host: has neither fp32 nor amp"),
         ("work:", "works:", "work is missing"),
         ("kind: device", "kind: [device]", "kind: a list is not device"),
         (", 0.01, 1e-06]", ", 1e+18, 1e-06]", "'1e\\+18' is not a number between 1e-12 and 25"),

@@ -55,6 +55,15 @@ def test_a_measured_device_predicts_between_its_ends(asked: Asker) -> None:
     assert 0.5 < step["seconds"] / 12.867e-3 < 2  # validation/h200/steps.json
 
 
+def test_a_device_file_without_the_precision_is_refused(asked: Asker, tmp_path: Path) -> None:
+    """Of a device that has no kernels for it."""
+    text = Path(H200).read_text()
+    one = tmp_path / "device.yaml"
+    one.write_text(text.replace("  amp:\n", "  none:\n", 1))
+    said = asked.refused("--system", "h200-node", "--device-file", str(one))
+    assert "NVIDIA H200 was not measured in amp; use --precision fp32" in said
+
+
 def test_what_does_not_go_together_is_refused(asked: Asker, tmp_path: Path) -> None:
     both = asked.refused("--step-seconds", "1", "--device-file", H200)
     assert "--device-file: cannot be combined with --step-seconds" in both

@@ -172,6 +172,10 @@ def known_step(
 
         device = load_device(wanted.device_file)
         refuse_other_device(wanted.device_file, device, machine)
+        if wish.precision.name not in device.host:
+            raise UserError(
+                f"--device-file {wanted.device_file}: {device.origin.device} was not measured in {wish.precision.name}; use --precision {next(iter(device.host))}"
+            )
         linked = with_measured_links(machine, device, PARAMETER_BYTES * network.parameters)
         return predicted(device, network, wish, linked is not machine), linked
     if wanted.measured is None:
