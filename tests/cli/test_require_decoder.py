@@ -46,6 +46,13 @@ def test_a_pipeline_that_does_not_fit_where_one_device_does(capsys: pytest.Captu
     assert "It fits without splitting a replica: 124 GiB of a device." in said
 
 
+def test_the_first_sentence_says_whether_a_known_bandwidth_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    needed = "needs 18.5 MiB/s to pause training for 5% of the time"
+    assert f"{needed}. " in first_line(capsys, "gpt2")
+    assert f"{needed}, and 20 MB/s is enough. " in first_line(capsys, "gpt2", "--checkpoint-bandwidth", "20MB/s")
+    assert f"{needed}, and 10 MB/s is too little. " in first_line(capsys, "gpt2", "--checkpoint-bandwidth", "10MB/s")
+
+
 def test_what_is_suggested_is_supported(capsys: pytest.CaptureFixture[str]) -> None:
     assert "It fits with --tensor-parallel 2: " in first_line(capsys, "llama3-8b", "--data-parallel", "32768")
     most = first_line(capsys, "llama3-8b", "--data-parallel", "65536")

@@ -82,8 +82,16 @@ def storage_sentence(needs: DecoderNeeds) -> str:
         verdict = f"So there is no verdict on storage for tokens: no such step can run. Storage for checkpoints {saves}"
     return (
         f"{verdict}: {about_bytes(needs.checkpoint_bytes)} each, at most {about_bytes(max(needs.rank_bytes))} of a rank; "
-        f"one every 30 minutes needs {about_bytes(needs.half_hourly_bandwidth)}/s to pause training for {LITTLE:.0%} of the time."
+        f"one every 30 minutes needs {about_bytes(needs.half_hourly_bandwidth)}/s to pause training for {LITTLE:.0%} of the time{_given(needs)}."
     )
+
+
+def _given(needs: DecoderNeeds) -> str:
+    """Whether a known bandwidth is enough for that."""
+    there = needs.save.bandwidth
+    if there is None:
+        return ""
+    return f", and {format_bandwidth(there)} is {'enough' if there >= needs.half_hourly_bandwidth else 'too little'}"
 
 
 def _attention(needs: DecoderNeeds) -> str:
