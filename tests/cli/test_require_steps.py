@@ -83,6 +83,9 @@ def test_a_device_file_is_no_system(asked: Asker) -> None:
 def test_an_accelerator_is_probed_without_tiers_and_into_a_file(asked: Asker) -> None:
     assert "--tier" in asked.line("probe", "--accelerator", "cuda", "--tier", "a=/tmp", "-o", "x.yaml")
     assert "-o is missing" in asked.line("probe", "--accelerator", "cuda")
+    for option in ("--ranks", "--nodes", "--row", "--seconds"):
+        said = asked.line("probe", "--accelerator", "cuda", "-o", "x.yaml", option, "4")
+        assert f"{option}: cannot be combined with --accelerator" in said
 
 
 @pytest.mark.parametrize("seconds", [-5.0, 0.0, 1e308])
