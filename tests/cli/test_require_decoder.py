@@ -116,6 +116,10 @@ def test_what_makes_no_sense_is_refused_in_a_line(
     assert said in one_line(capsys)
 
 
+def test_options_of_every_command_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    assert first_line(capsys, "gpt2", "--all") == first_line(capsys, "gpt2")
+
+
 def test_a_config_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text("name: small\nlayers: 2\nhidden: 64\nheads: 4\nffn: 128\nvocabulary: 100\nsequence: 32\n")
