@@ -236,3 +236,16 @@ def test_all_reduce_of_a_device_file_replaces_the_links_of_a_node(
 def test_a_step_may_have_a_unit(asked: Asker) -> None:
     assert asked("--step-seconds", "500ms") == asked("--step-seconds", "0.5")
     assert "write it like 1.5 ms" in asked.refused("--step-seconds", "20parsec")
+
+
+def test_tiers_whose_bandwidths_are_assumed_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """They may decide the answer, which does not vary them."""
+    assert run(*ASK) == 0
+    assert "; bandwidths of gfs are themselves assumed, as the system's file says." in " ".join(
+        capsys.readouterr().out.split()
+    )
+    shipped = Path(__file__).parents[2] / "src" / "tierscope" / "spec" / "systems" / "cori-gpu.yaml"
+    own = tmp_path / "own.yaml"
+    own.write_text(shipped.read_text().partition("\nfigures:")[0] + "\n")
+    assert run(*ASK, "--system", str(own)) == 0
+    assert "themselves assumed" not in capsys.readouterr().out

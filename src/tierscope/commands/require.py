@@ -118,7 +118,15 @@ def _system(name: str | None) -> tuple[System, Machine]:
         loaded = known.load_system(name)
     except UserError as error:
         raise type(error)(f"--system {error}") from None
-    return loaded.system, machine_of(loaded.name, loaded.system)
+    assumed = [
+        tier.name
+        for tier in loaded.system.tiers
+        if any(
+            figure.kind == "assumed" and key.startswith(f"tiers.{tier.name}.") and key.endswith("bandwidth")
+            for key, figure in loaded.figures.items()
+        )
+    ]
+    return loaded.system, replace(machine_of(loaded.name, loaded.system), assumed_tiers=tuple(assumed))
 
 
 def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet]:
