@@ -16,14 +16,14 @@ def first_line(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_the_first_sentence_says_whether_it_fits_and_what_storage_must_do(capsys: pytest.CaptureFixture[str]) -> None:
     alone = first_line(capsys, "llama3-8b", "--sequence", "8192")
     assert alone.startswith(
-        "llama3-8b: 8,030,261,248 parameters; does not fit: a device needs 159 GiB, and one of h200-node has 140 GiB. "
+        "llama3-8b: 8,030,261,248 parameters; does not fit with batch 1 of 8,192 tokens: a device needs 159 GiB, and one of h200-node has 140 GiB. "
     )
     assert "So there is no verdict on storage for tokens: no such step can run." in alone
     assert "Storage for checkpoints matters: 105 GiB each" in alone
     assert "It fits with --tensor-parallel 2: " in alone
     assert "6,831 tokens/s over all devices, if it fitted;" in alone
     split = first_line(capsys, "llama3-8b", "--zero", "1", "--tensor-parallel", "8", "--recompute", "full")
-    assert "; fits: a device needs" in split
+    assert "; fits with batch 1 of 8,192 tokens: a device needs" in split
     assert "Storage for tokens does not matter" in split
     assert "for checkpoints it does: 105 GiB each" in split
     assert "divides nothing over one replica" in split

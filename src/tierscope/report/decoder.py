@@ -43,10 +43,13 @@ def decoder_sentences(needs: DecoderNeeds) -> Iterator[str]:
 def fit_sentence(needs: DecoderNeeds) -> str:
     peak, there = about_bytes(needs.memory.peak), about_bytes(needs.machine.memory)
     parameters = f"{needs.shape.name}: {needs.shape.parameters:,} parameters"
+    work = f"with batch {needs.work.batch} of {counted(needs.work.length, 'token', grouped=True)}"
     if needs.verdict == NO:
-        return f"{parameters}; does not fit: a device needs {peak}, and one of {needs.machine.name} has {there}."
+        return f"{parameters}; does not fit {work}: a device needs {peak}, and one of {needs.machine.name} has {there}."
     verdict = "fits" if needs.verdict == YES else "may not fit"
-    return f"{parameters}; {verdict}: a device needs {peak} of the {there} of {needs.machine.name}{_beyond(needs)}."
+    return (
+        f"{parameters}; {verdict} {work}: a device needs {peak} of the {there} of {needs.machine.name}{_beyond(needs)}."
+    )
 
 
 def _beyond(needs: DecoderNeeds) -> str:
