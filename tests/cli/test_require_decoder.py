@@ -69,6 +69,7 @@ def test_small_numbers_are_written_as_they_are(capsys: pytest.CaptureFixture[str
     said = first_line(capsys, "gpt2", "--sequence", "1", "--efficiency", "0.1%")
     assert "of 1 token for each replica" in said
     assert "At 0.1% of the peak" in said
+    assert "(2.61 KiB/s for the whole job at 0.1% of the peak)" in said
 
 
 def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ def decoder_sentences(needs: DecoderNeeds) -> Iterator[str]:
     work = needs.work
     yield (
         f"{counted(split.devices, 'device', grouped=True)} like those of {needs.machine.name} (tensor {split.tensor}, pipeline {split.pipeline}, data {split.data}, {_zero(needs)}); "
-        f"batch {work.batch} of {counted(work.length, 'token', grouped=True)} for each replica{' and turn of the pipeline' if split.pipeline > 1 else ''}, {'amp' if work.narrow else 'fp32'}, {_attention(needs)}, "
+        f"batch {work.batch:,} of {counted(work.length, 'token', grouped=True)} for each replica{' and turn of the pipeline' if split.pipeline > 1 else ''}, {'amp' if work.narrow else 'fp32'}, {_attention(needs)}, "
         f"{'all activations recomputed' if work.recompute else 'nothing recomputed'}, Adam."
     )
     if_it_fitted = ", if it fitted" if needs.verdict == NO else ""
@@ -43,7 +43,7 @@ def decoder_sentences(needs: DecoderNeeds) -> Iterator[str]:
 def fit_sentence(needs: DecoderNeeds) -> str:
     peak, there = about_bytes(needs.memory.peak), about_bytes(needs.machine.memory)
     parameters = f"{needs.shape.name}: {needs.shape.parameters:,} parameters"
-    work = f"with batch {needs.work.batch} of {counted(needs.work.length, 'token', grouped=True)}"
+    work = f"with batch {needs.work.batch:,} of {counted(needs.work.length, 'token', grouped=True)}"
     if needs.verdict == NO:
         return f"{parameters}; does not fit {work}: a device needs {peak}, and one of {needs.machine.name} has {there}."
     verdict = "fits" if needs.verdict == YES else "may not fit"
@@ -79,7 +79,7 @@ def storage_sentence(needs: DecoderNeeds) -> str:
     saves = "it does" if needs.checkpoints_matter else "it hardly does"
     if needs.tokens_matter and needs.checkpoints_matter:
         saves = "too"
-    verdict = f"Storage for tokens {tokens} ({about_bytes(needs.token_bytes_per_second)}/s for the whole job); for checkpoints {saves}"
+    verdict = f"Storage for tokens {tokens} ({about_bytes(needs.token_bytes_per_second)}/s for the whole job at {format_fraction(needs.efficiency)} of the peak); for checkpoints {saves}"
     if needs.verdict == NO:
         saves = "matters" if needs.checkpoints_matter else "hardly matters"
         verdict = f"So there is no verdict on storage for tokens: no such step can run. Storage for checkpoints {saves}"
