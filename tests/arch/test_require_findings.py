@@ -294,6 +294,15 @@ def test_storage_of_unknown_speed_is_unclear() -> None:
     )
 
 
+def test_exchange_that_nobody_knows_is_said_not_to_count() -> None:
+    """It may hide the reads."""
+    silent = replace(named("cori-gpu"), network_bandwidth=None)
+    asked = requirements(build_network("cosmoflow"), silent, NETWORKS["cosmoflow"].data, WISH, SHORT)
+    said = storage_sentence(asked)
+    assert said.endswith(" (exchange is not counted on 2 to 4 nodes: cori-gpu does not say how fast its links are).")
+    assert "not counted" not in storage_sentence(needed())
+
+
 def test_stretches_that_come_and_go() -> None:
     base = needed().scaling[0]
     points = tuple(replace(base, nodes=1 << place) for place in range(5))
