@@ -14,26 +14,31 @@ from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.step_seconds import PREDICTED, StepSeconds, given
 from tierscope.arch.to_json import to_json
+from tierscope.report.requirements import step_sentence
 from tierscope.report.storage_verdict import fit_sentence, storage_sentence
 
 WISH = Wish(PRECISIONS["amp"], nodes=(1, 2, 4))
 
 
 def needed(
-    name: str = "cosmoflow", samples: int = 49_152, step: StepSeconds | None = None, **wish: object
+    name: str = "cosmoflow",
+    samples: int = 49_152,
+    step: StepSeconds | None = None,
+    assumed: bool = False,
+    **wish: object,
 ) -> Requirements:
-    data = replace(NETWORKS[name].data, samples=samples)
+    data = replace(NETWORKS[name].data, samples=samples, assumed=assumed)
     return requirements(build_network(name), named("cori-gpu"), data, replace(WISH, **wish), step)  # type: ignore[arg-type]
 
 
 def found(
     name: str = "cosmoflow",
     samples: int = 49_152,
-    has_training_set: bool = True,
+    assumed: bool = False,
     step: StepSeconds | None = None,
     **wish: object,
 ) -> list[Finding]:
-    return find(needed(name, samples, step, **wish), has_training_set)
+    return find(needed(name, samples, step, assumed, **wish))
 
 
 def between(low: float, high: float, *outside: str) -> StepSeconds:
@@ -152,7 +157,7 @@ CASES: dict[str, Case] = {
         },
         list,
     ),
-    "assumed_samples": Case(lambda: found(has_training_set=False), {"samples": 49_152}, found),
+    "assumed_samples": Case(lambda: found(assumed=True), {"samples": 49_152}, found),
     "beyond_system": Case(
         lambda: found(nodes=(1, 64)), {"system": "cori-gpu", "nodes": 18, "asked": 64}, lambda: found(nodes=(1, 18))
     ),
@@ -255,6 +260,18 @@ def test_ends_that_print_alike_are_one_number() -> None:
     assert " to " not in said
 
 
+def test_an_assumed_training_set_is_said_in_the_first_sentence() -> None:
+    """A million samples that nobody named may fit main memory, or not."""
+    said = storage_sentence(needed(samples=1_000_000, assumed=True))
+    assert said.endswith(" (assumed: 1,000,000 samples of 16.2 MiB; use --samples and --sample-file-bytes).")
+    assert "assumed" not in storage_sentence(needed(samples=1_000_000))
+
+
+def test_layers_that_a_device_file_does_not_have_are_named_beside_the_step() -> None:
+    step = replace(between(1e-3, 2e-3), stand_ins=("Attention", "LayerNorm"))
+    assert "told; not measured there: layers of kind Attention, LayerNorm." in step_sentence(needed(step=step))
+
+
 def test_a_batch_that_does_not_fit_is_told_so_and_nothing_else() -> None:
     """It was told that storage matters, for a step that cannot be."""
     asked = needed(batches=(4096,))
@@ -275,6 +292,15 @@ def test_storage_of_unknown_speed_is_unclear() -> None:
         storage_sentence(asked)
         == "Does storage matter? Unclear on 1 to 4 nodes: system cori-gpu does not say how fast its storage is."
     )
+
+
+def test_exchange_that_nobody_knows_is_said_not_to_count() -> None:
+    """It may hide the reads."""
+    silent = replace(named("cori-gpu"), network_bandwidth=None)
+    asked = requirements(build_network("cosmoflow"), silent, NETWORKS["cosmoflow"].data, WISH, SHORT)
+    said = storage_sentence(asked)
+    assert said.endswith(" (exchange is not counted on 2 to 4 nodes: cori-gpu does not say how fast its links are).")
+    assert "not counted" not in storage_sentence(needed())
 
 
 def test_stretches_that_come_and_go() -> None:

@@ -49,6 +49,17 @@ def test_the_share_moves_nearer_with_more_nodes() -> None:
     assert points[2].first_matters
 
 
+@pytest.mark.parametrize(("times", "matters"), [(1.02, False), (1.04, True)])
+def test_hardly_longer_is_no_waiting(times: float, matters: bool) -> None:
+    """ "Yes: an epoch waits for gfs, 1 × as long as everything else takes" is no answer."""
+    far = scaled(JOB, ROUND, 1).far_seconds
+    assert far is not None
+    point = scaled(replace(JOB, step_seconds=far / times / 8), ROUND, 1)
+    assert point.later_seconds == pytest.approx(times * point.compute_seconds)
+    assert point.storage_matters is point.first_matters is matters
+    assert point.waits_for == ("gfs" if matters else "compute")
+
+
 def test_weak_scaling_keeps_the_share() -> None:
     points = [scaled(replace(JOB, weak=True), ROUND, nodes) for nodes in (1, 4, 16)]
     assert {point.samples_per_node for point in points} == {16.0}

@@ -18,7 +18,7 @@ from tierscope.arch.device_parse import parse_device
 from tierscope.arch.movement import ring_seconds
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
-from tierscope.arch.smooth import Part, Smooth, Surface, _Search, fit, left_out
+from tierscope.arch.smooth import Smooth, SmoothPart, Surface, _Search, fit, left_out
 from tierscope.arch.step_time import guess_seconds, predict_step
 from tierscope.arch.step_work import step_work
 from tierscope.arch.work_draws import draws
@@ -47,7 +47,7 @@ def device(slower: float = 2.0, host: float = 0.0) -> DeviceFile:
             )
             for way in kind.ways:
                 smooth[kind.name, precision, way] = Smooth(
-                    (Part((4.0,) * kind.feature_count, 0.01), Part((1.0,) * kind.feature_count, 1e-6)), 1e-6
+                    (SmoothPart((4.0,) * kind.feature_count, 0.01), SmoothPart((1.0,) * kind.feature_count, 1e-6)), 1e-6
                 )
     costs = {precision: {**dict.fromkeys(HOST, (host,) * 3), "mixed": (1.0,) * 3} for precision in PRECISIONS}
     return replace(empty, rows=rows, smooth=smooth, host=costs)
@@ -89,7 +89,7 @@ def test_a_rough_part_finds_what_a_smooth_one_cannot() -> None:
 
 def test_doubt_grows_with_the_distance_from_what_was_measured() -> None:
     points = np.array([[float(place)] for place in range(5)])
-    surface = Surface.through(points, np.zeros(5), Smooth((Part((1.0,), 1.0),), 1e-4))
+    surface = Surface.through(points, np.zeros(5), Smooth((SmoothPart((1.0,), 1.0),), 1e-4))
     _, near = surface.at(np.array([[2.0]]))
     _, far = surface.at(np.array([[9.0]]))
     assert near[0, 0] < 0.01
@@ -161,6 +161,23 @@ def test_a_file_of_the_version_before_is_read() -> None:
     assert parse_device(text, "device.yaml").smooth == before
 
 
+def without_amp() -> DeviceFile:
+    """Of a device that has no kernels for it."""
+    whole = device()
+    rows = {key: row for key, row in whole.rows.items() if key[1] == "fp32"}
+    smooth = {key: surface for key, surface in whole.smooth.items() if key[1] == "fp32"}
+    return replace(whole, rows=rows, smooth=smooth, host={"fp32": whole.host["fp32"]})
+
+
+def test_a_file_of_one_precision_is_read() -> None:
+    again = parse_device(dump_device(without_amp()), "device.yaml")
+    assert {precision for _, precision in again.rows} == {precision for _, precision, _ in again.smooth} == {"fp32"}
+    asked = build_network("alexnet")
+    assert predict_step(again, asked, 256, FP32) == predict_step(
+        parse_device(dump_device(device()), "device.yaml"), asked, 256, FP32
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -172,6 +189,7 @@ def test_a_file_of_the_version_before_is_read() -> None:
         ("  fp32: 5e+13", "  fp32: -1", "not a number"),
         ("    mixed:", "    other:", "mixed is missing"),
         ("    amp: |", "    bf16: |", "amp is missing"),
+        ("host:\n", "host:\n  bf16: {}\nhosts:\n", "host: has neither fp32 nor amp"),
         ("work:", "works:", "work is missing"),
         ("kind: device", "kind: [device]", "kind: a list is not device"),
         (", 1e-06, 1e-06]", ", 1e+18, 1e-06]", "'1e\\+18' is not a number between 1e-12 and 100"),

@@ -55,6 +55,15 @@ def test_a_measured_device_predicts_between_its_ends(asked: Asker) -> None:
     assert 0.5 < step["seconds"] / 12.867e-3 < 2  # validation/h200/steps.json
 
 
+def test_a_device_file_without_the_precision_is_refused(asked: Asker, tmp_path: Path) -> None:
+    """Of a device that has no kernels for it."""
+    text = Path(H200).read_text()
+    one = tmp_path / "device.yaml"
+    one.write_text(text.replace("  amp:\n", "  none:\n", 1))
+    said = asked.refused("--system", "h200-node", "--device-file", str(one))
+    assert "NVIDIA H200 was not measured in amp; use --precision fp32" in said
+
+
 def test_what_does_not_go_together_is_refused(asked: Asker, tmp_path: Path) -> None:
     both = asked.refused("--step-seconds", "1", "--device-file", H200)
     assert "--device-file: cannot be combined with --step-seconds" in both
@@ -74,6 +83,9 @@ def test_a_device_file_is_no_system(asked: Asker) -> None:
 def test_an_accelerator_is_probed_without_tiers_and_into_a_file(asked: Asker) -> None:
     assert "--tier" in asked.line("probe", "--accelerator", "cuda", "--tier", "a=/tmp", "-o", "x.yaml")
     assert "-o is missing" in asked.line("probe", "--accelerator", "cuda")
+    for option in ("--ranks", "--nodes", "--row", "--seconds"):
+        said = asked.line("probe", "--accelerator", "cuda", "-o", "x.yaml", option, "4")
+        assert f"{option}: cannot be combined with --accelerator" in said
 
 
 @pytest.mark.parametrize("seconds", [-5.0, 0.0, 1e308])
@@ -172,6 +184,16 @@ def test_steps_of_kernels_are_sgd_with_activations_kept(asked: Asker, tmp_path: 
     assert "--input 4x64x64x64" in asked.refused("--measured", efficiency(tmp_path, input="4x64x64x64"))
 
 
+def test_kernels_do_not_tell_how_long_the_host_takes(asked: Asker, tmp_path: Path) -> None:
+    """Of a small batch it takes longer than they do: a step may be as long as all its launches."""
+    step = asked("--measured", efficiency(tmp_path))["step"]
+    assert step["low"] == step["high"] == 0.5
+    step = asked("--measured", efficiency(tmp_path, total_seconds=1e-3))["step"]
+    assert step["low"] == step["seconds"] == 1e-3
+    assert step["high"] == pytest.approx(24 * 3e-4)
+    assert step["about"].endswith("which do not tell how long the host takes to launch them")
+
+
 def test_a_folder_that_is_no_result_of_one_training_is_called_what_it_is(asked: Asker) -> None:
     tables = Path(H200).parent
     said = asked.refused("--measured", str(tables))
@@ -214,3 +236,16 @@ def test_all_reduce_of_a_device_file_replaces_the_links_of_a_node(
 def test_a_step_may_have_a_unit(asked: Asker) -> None:
     assert asked("--step-seconds", "500ms") == asked("--step-seconds", "0.5")
     assert "write it like 1.5 ms" in asked.refused("--step-seconds", "20parsec")
+
+
+def test_tiers_whose_bandwidths_are_assumed_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """They may decide the answer, which does not vary them."""
+    assert run(*ASK) == 0
+    assert "; bandwidths of gfs are themselves assumed, as the system's file says." in " ".join(
+        capsys.readouterr().out.split()
+    )
+    shipped = Path(__file__).parents[2] / "src" / "tierscope" / "spec" / "systems" / "cori-gpu.yaml"
+    own = tmp_path / "own.yaml"
+    own.write_text(shipped.read_text().partition("\nfigures:")[0] + "\n")
+    assert run(*ASK, "--system", str(own)) == 0
+    assert "themselves assumed" not in capsys.readouterr().out

@@ -74,3 +74,23 @@ system: {{nodes: 1, ranks_per_node: 1, tiers: {{gfs: {{path: /nowhere}}}}}}
         UserError, match=r"batch 4096 does not fit: .* at its peak \(predicted\), and the device has 16 GiB"
     ):
         refuse_large_batch(study("auto", 4096), 0)
+
+
+def test_a_precision_without_kernels_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minutes of measuring ended in a traceback."""
+    from tierscope.arch.device_file import WorkRow  # noqa: PLC0415
+    from tierscope.train import device_probe  # noqa: PLC0415
+
+    def row(kind: str, sizes: object, memory: object, _device: object) -> WorkRow | None:
+        return None if kind == "conv3d" and memory.is_narrow else WorkRow((1.0,), (1.0,))  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(device_probe, "_row", row)
+    monkeypatch.setattr(device_probe, "host_seconds", lambda _device, precision: precision.name)
+    said: list[str] = []
+    measured = device_probe.probe_device(CPU, said.append, share=0.01)
+    assert list(measured.host) == ["fp32"]
+    assert {precision for _, precision in measured.rows} == {"fp32"}
+    assert "amp: left out: the device has no kernels of conv3d for it, or no room" in said
+    monkeypatch.setattr(device_probe, "_row", lambda *_: None)
+    with pytest.raises(UserError, match="too few sizes in any precision"):
+        device_probe.probe_device(CPU, said.append, share=0.01)

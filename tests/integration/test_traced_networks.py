@@ -464,3 +464,23 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "tierscope.arch.traced_module", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     assert refusal("m:build", (4,)) == "m:build needs the package torch; pip install 'tierscope[torch]'"
+
+
+def test_what_a_module_prints_is_no_part_of_the_answer(modules: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """It stood before the JSON of `require --json`."""
+    module = modules("""
+        print("imported")
+
+        class Loud(nn.Linear):
+            def forward(self, x):
+                print("forward")
+                return super().forward(x)
+
+        def build():
+            print("built")
+            return Loud(4, 2)
+    """)
+    trace_network(f"{module}:build", (4,))
+    said = capsys.readouterr()
+    assert not said.out
+    assert set(said.err.split()) == {"imported", "built", "forward"}

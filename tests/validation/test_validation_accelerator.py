@@ -14,7 +14,7 @@ from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.roofline import layer_costs, roofline_seconds
 from tierscope.arch.step_memory import CUDNN, step_memory
-from tierscope.arch.step_seconds import SLOWEST, from_roofline
+from tierscope.arch.step_seconds import SLOWEST, from_roofline, launch_seconds
 from tierscope.arch.step_work import step_work
 from tierscope.cli import train
 from tierscope.spec.known import load_system
@@ -128,6 +128,15 @@ def test_no_measured_step_is_longer_than_require_thinks_possible() -> None:
         assert step.low < measured < step.high, row
         beyond |= {row["network"]} if measured > SLOWEST * bound else set()
     assert beyond == {"lenet5"}, "the roofline alone would be too short"
+
+
+def test_no_host_takes_longer_for_few_layers_than_require_thinks_possible() -> None:
+    """Loss, zeroing and update come to every step: of two layers they are most of it."""
+    for host in load_device(str(accelerator.FOLDER / "device.yaml")).host.values():
+        step, linear, relu = (sum(host[kind]) for kind in ("step", "linear", "relu"))
+        for layers in range(1, 40):
+            dense = (layers + 1) // 2
+            assert step + dense * linear + (layers - dense) * relu < launch_seconds(layers)
 
 
 def test_a_network_is_predicted_without_its_own_layers() -> None:

@@ -62,6 +62,9 @@ class Decoder:
         return self.layers * self.layer_parameters + outside + self.hidden * (1 if self.gated else 2)
 
 
+MOST_DEVICES = 1 << 16
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """Ways of tensor, pipeline and data parallelism, and the stage of ZeRO."""

@@ -63,7 +63,7 @@ def parse_decoder(text: str, source: str) -> Decoder:
     width = keys.get("head_dim")
     if width is not None and not _is_any(width, None, str(shape.head_width)):
         raise UserError(
-            f"{width.where}: head_dim: {width.shown} is not hidden / heads, {shape.head_width}, and no other width is supported; remove it"
+            f"{width.where}: head_dim: {width.shown} is not hidden / heads, {shape.head_width}, and no other width is supported; use another config"
         )
     return shape
 

@@ -139,7 +139,8 @@ def _feed(shape: Decoder, work: DecoderWork, sizes: _Sizes, ways: int) -> int:
     return work.tokens * sizes.activation * (4 if shape.gated else 2) * shape.inner // ways
 
 
-def _is_flash(shape: Decoder, work: DecoderWork) -> bool:
+def is_flash(shape: Decoder, work: DecoderWork) -> bool:
+    """Whether attention is: not where that was asked for grouped queries in 32 bits."""
     return work.flash and (work.narrow or shape.kv_heads == shape.heads)
 
 
@@ -152,7 +153,7 @@ def _attention(shape: Decoder, work: DecoderWork, sizes: _Sizes, ways: int) -> i
     """Kept by attention, with what enters its last product."""
     hidden, tokens = shape.hidden, work.tokens
     joined = hidden + 2 * shape.kv_width
-    if _is_flash(shape, work):
+    if is_flash(shape, work):
         return tokens * (sizes.activation * (joined + hidden) + 4 * shape.heads) // ways
     alone = work.batch == 1 and not work.flash  # queries stay a part of what is joined
     queries = joined if alone else hidden
@@ -165,7 +166,7 @@ def _attention(shape: Decoder, work: DecoderWork, sizes: _Sizes, ways: int) -> i
 def _transient(shape: Decoder, work: DecoderWork, sizes: _Sizes, ways: int, feed: int) -> int:
     """The most that a layer's backward needs beside what was kept: in its feed-forward part, or in attention, when that is done."""
     gradient_stream = work.tokens * sizes.stream * shape.hidden
-    if _is_flash(shape, work):
+    if is_flash(shape, work):
         attention = work.tokens * sizes.activation * (shape.hidden + 2 * shape.kv_width) // ways - feed
     else:
         attention = _scores(shape, work, ways) * (10 if work.narrow else 12) - feed

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tierscope.arch.decoder import Decoder, Split
+from tierscope.arch.decoder import MOST_DEVICES, Decoder, Split
 from tierscope.arch.decoder_memory import DecoderMemory, DecoderWork, decoder_memory
 from tierscope.arch.machine import Machine
 from tierscope.arch.precision import PRECISIONS
@@ -138,7 +138,8 @@ def _ways(needs: DecoderNeeds) -> Iterator[tuple[Split, DecoderWork]]:
     for tensor, stages in sorted(splits, key=lambda ways: (ways[0] * ways[1], ways[1])):
         for recompute in sorted({needs.work.recompute, True}):
             split = replace(needs.split, tensor=tensor, pipeline=stages)
-            yield split, replace(needs.work, recompute=recompute)
+            if split.devices <= MOST_DEVICES:
+                yield split, replace(needs.work, recompute=recompute)
 
 
 def flops_per_token(shape: Decoder, length: int) -> int:

@@ -10,6 +10,7 @@ from tierscope.arch.smooth import Smooth
 from tierscope.arch.work_kinds import KINDS, Sizes
 
 KIND = "device"
+FEWEST_ROWS = 3  # of a kind and precision
 SCHEMA_VERSION = 3  # 2: convolutions have features that are products of sizes; 3: a smooth and a rough part
 
 
@@ -41,7 +42,7 @@ class AllReduce:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFile:
-    """`rows`: by kind and precision; `host`: by precision and kind of layer, seconds of forward, backward and update; `left_out`: sizes without room; `all_reduce`: where there are several devices."""
+    """`rows`: by kind and precision, of those precisions that the device has kernels for; `host`: by precision and kind of layer, seconds of forward, backward and update; `left_out`: sizes without room; `all_reduce`: where there are several devices."""
 
     origin: DeviceOrigin
     ceilings: Mapping[str, float]

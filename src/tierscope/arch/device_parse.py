@@ -1,12 +1,12 @@
 """Reads a device file; every number is checked, and what does not fit is named."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from tierscope.arch.device_file import KIND, SCHEMA_VERSION, AllReduce, DeviceFile, DeviceOrigin, WorkRow
+from tierscope.arch.device_file import FEWEST_ROWS, KIND, SCHEMA_VERSION, AllReduce, DeviceFile, DeviceOrigin, WorkRow
 from tierscope.arch.precision import PRECISIONS
-from tierscope.arch.smooth import PARTS, Part, Smooth
+from tierscope.arch.smooth import PARTS, Smooth, SmoothPart
 from tierscope.arch.work_kinds import KINDS, WorkKind
 from tierscope.errors import UserError
 from tierscope.spec.tree import Node, parse_yaml, read_yaml_text
@@ -18,7 +18,7 @@ _HOST_KINDS = frozenset(
         *("add", "concat", "resize", "linear", "view", "step", "mixed"),
     }
 )
-_FEWEST_ROWS, _MOST_ROWS = 3, 3_000  # a surface through them takes their square in memory
+_MOST_ROWS = 3_000  # a surface through them takes their square in memory
 _MOST_SECONDS = 1e6
 _MOST_VARIANCE = 100.0  # of logarithms of seconds: a factor of e**10 as one deviation is no measurement
 _PARTS = {"2": 1, str(SCHEMA_VERSION): PARTS}  # of a surface, by version of the file
@@ -39,6 +39,7 @@ def parse_device(text: str, source: str) -> DeviceFile:
     if parts is None:
         raise UserError(f"{version.where}: schema_version: {version.shown} is not known here; {_FIX}")
     origin, ceilings = _child(root, "origin"), _child(root, "ceilings")
+    host = _host(_child(root, "host"))
     return DeviceFile(
         origin=DeviceOrigin(
             device=_text(origin, "device"),
@@ -48,10 +49,10 @@ def parse_device(text: str, source: str) -> DeviceFile:
             time=_text(origin, "time"),
         ),
         ceilings={name: _number(_child(ceilings, name)) for name in _CEILINGS},
-        rows=_work(_child(root, "work")),
-        host=_host(_child(root, "host")),
+        rows=_work(_child(root, "work"), host),
+        host=host,
         left_out={name: int(_number(node, least=0)) for name, node in _left_out(root).items() if name in KINDS},
-        smooth=_smooth(_child(root, "smooth"), parts),
+        smooth=_smooth(_child(root, "smooth"), parts, host),
         all_reduce=_all_reduce(_child(root, "all_reduce")) if "all_reduce" in _mapping(root) else None,
     )
 
@@ -71,8 +72,12 @@ def _all_reduce(node: Node) -> AllReduce:
 
 
 def _host(node: Node) -> Mapping[str, Mapping[str, tuple[float, float, float]]]:
+    """Of every precision that the device has kernels for; other parts have the same ones."""
     costs = {}
-    for precision in PRECISIONS:
+    precisions = [precision for precision in PRECISIONS if precision in _mapping(node)]
+    if not precisions:
+        raise UserError(f"{node.where}: host: has neither {' nor '.join(PRECISIONS)}; {_FIX}")
+    for precision in precisions:
         section = _child(node, precision)
         missing = sorted(_HOST_KINDS - set(_mapping(section)))
         if missing:
@@ -88,10 +93,10 @@ def _three(node: Node) -> tuple[float, float, float]:
     return values[0], values[1], values[2]
 
 
-def _smooth(node: Node, parts: int) -> Mapping[tuple[str, str, str], Smooth]:
+def _smooth(node: Node, parts: int, precisions: Iterable[str]) -> Mapping[tuple[str, str, str], Smooth]:
     surfaces = {}
     for kind in KINDS.values():
-        for precision in PRECISIONS:
+        for precision in precisions:
             for way in kind.ways:
                 line = _child(node, f"{kind.name} {precision} {way}")
                 surfaces[kind.name, precision, way] = _surface(line, kind.feature_count, parts)
@@ -104,26 +109,26 @@ def _surface(line: Node, features: int, parts: int) -> Smooth:
     if len(nodes) != (wanted := parts * (features + 1) + 1):
         raise UserError(f"{line.where}: must be {wanted} numbers, not {len(nodes)}; {_FIX}")
 
-    def part(first: int) -> Part:
+    def part(first: int) -> SmoothPart:
         *reach, spread = nodes[first : first + features + 1]
-        return Part(tuple(map(_number, reach)), _number(spread, most=_MOST_VARIANCE))
+        return SmoothPart(tuple(map(_number, reach)), _number(spread, most=_MOST_VARIANCE))
 
     rows = range(0, len(nodes) - 1, features + 1)
     return Smooth(tuple(map(part, rows)), _number(nodes[-1], most=_MOST_VARIANCE))
 
 
-def _work(node: Node) -> Mapping[tuple[str, str], tuple[WorkRow, ...]]:
+def _work(node: Node, precisions: Iterable[str]) -> Mapping[tuple[str, str], tuple[WorkRow, ...]]:
     tables = {}
     for kind in KINDS.values():
-        for precision in PRECISIONS:
+        for precision in precisions:
             table = _child(_child(node, kind.name), precision)
             if not isinstance(table.value, str):
                 raise UserError(f"{table.where}: work.{kind.name}.{precision}: must be lines of text; {_FIX}")
             if table.value.count("\n") > _MOST_ROWS:
                 raise UserError(f"{table.where}: work.{kind.name}.{precision}: more than {_MOST_ROWS:,} sizes; {_FIX}")
             rows = tuple(_row(line, kind, table.where) for line in table.value.splitlines() if line.strip())
-            if len(rows) < _FEWEST_ROWS:
-                raise UserError(f"{table.where}: work.{kind.name}.{precision}: fewer than {_FEWEST_ROWS} sizes; {_FIX}")
+            if len(rows) < FEWEST_ROWS:
+                raise UserError(f"{table.where}: work.{kind.name}.{precision}: fewer than {FEWEST_ROWS} sizes; {_FIX}")
             tables[kind.name, precision] = rows
     return tables
 

@@ -11,14 +11,14 @@ from tierscope.units import counted
 BOUNDS = {"memory": "its memory's bandwidth", "tensor": "its 16-bit matrix units", "fp32": "its 32-bit units"}
 
 
-def find(requirements: Requirements, has_training_set: bool = True) -> list[Finding]:
-    """Most important first. `has_training_set`: it is known how many samples there are."""
+def find(requirements: Requirements) -> list[Finding]:
+    """Most important first."""
     findings = [*_about_memory(requirements), *_about_storage(requirements), _what_bounds(requirements)]
     if not requirements.step_plausible:
         thought = requirements.plausible_step
         findings.insert(0, Finding("step_implausible", {"step": requirements.step.seconds, "least": thought.low, "most": thought.high}))  # fmt: skip
     findings += _about_steps(requirements)
-    if not has_training_set:
+    if requirements.data.assumed:
         findings.append(Finding("assumed_samples", {"samples": requirements.data.samples}))
     if requirements.wish.nodes[-1] > requirements.machine.nodes:
         evidence = {

@@ -25,6 +25,7 @@ class Machine:
     cores: int | None  # of a node
     near: "StorageRates | None"  # the nearest tier that every node has its own of
     far: "StorageRates"
+    assumed_tiers: tuple[str, ...] = ()  # a bandwidth of which nobody published or measured
 
 
 @dataclass(frozen=True, slots=True)

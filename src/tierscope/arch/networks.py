@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a study's choices need the registry only
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
     """`element_bytes`: of an input element as it lies in memory; `file_bytes`: of a sample as storage must deliver it; `target_bytes`: of a label;
-    `samples_per_file`: how many lie in one file.
+    `samples_per_file`: how many lie in one file; `assumed`: nobody said how many there are.
     """
 
     samples: int
@@ -29,6 +29,7 @@ class TrainingSet:
     about: str
     target_bytes: int = 8
     samples_per_file: int = 1
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

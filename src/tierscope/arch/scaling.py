@@ -70,7 +70,7 @@ class Scaled:
     @property
     def first_matters(self) -> bool:
         """Whether the first epoch waits for the far tier."""
-        return self.first_seconds > self.others_seconds
+        return self.first_seconds > HARDLY * self.others_seconds
 
     @property
     def first_waits_for_unpacking(self) -> bool:
@@ -144,7 +144,7 @@ def with_stations(point: Scaled, machine: Machine, far: float | None, near: floa
 
 
 def _settled(point: Scaled, machine: Machine) -> Scaled:
-    """Where samples of later epochs come from, and what epochs wait for."""
+    """Where samples of later epochs come from, and what epochs wait for: for these only where they take noticeably longer."""
     places = {machine.far.name: point.far_seconds}
     if machine.near is not None and point.near_seconds is not None:
         places[machine.near.name] = point.near_seconds
@@ -155,13 +155,14 @@ def _settled(point: Scaled, machine: Machine) -> Scaled:
             places.items(), key=lambda place_seconds: float("inf") if place_seconds[1] is None else place_seconds[1]
         )
     source = UNPACKING if point.unpack_seconds is not None and point.unpack_seconds >= (seconds or 0.0) else place
-    waits = {"compute": point.compute_seconds, "exchange": point.exchange_seconds or 0.0, source: seconds or 0.0}
+    others, reads = point.others_seconds, seconds or 0.0
+    busiest = "compute" if point.compute_seconds >= others else "exchange"
     return replace(
         point,
-        first_seconds=max(point.compute_seconds, point.exchange_seconds or 0.0, point.far_seconds or 0.0),
-        later_seconds=max(waits.values()),
+        first_seconds=max(others, point.far_seconds or 0.0),
+        later_seconds=max(others, reads),
         later_from=place,
-        waits_for=max(waits, key=lambda name: waits[name]),
+        waits_for=source if reads > HARDLY * others else busiest,
     )
 
 

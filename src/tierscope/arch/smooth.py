@@ -27,7 +27,7 @@ _LEAST, _MOST = 1e-4, 4.0  # variances, in that of all values
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SmoothPart:
     """`reach`: by feature, over what difference values stay alike; `spread`: variance that it explains."""
 
     reach: tuple[float, ...]
@@ -38,7 +38,7 @@ class Part:
 class Smooth:
     """`parts`: the smooth one first; `noise`: variance that no size explains."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SmoothPart, ...]
     noise: float
 
 
@@ -49,7 +49,7 @@ def fit(points: Array, values: Array) -> Smooth:
     search = _Search(points, (values - np.mean(values)) / math.sqrt(variance))
     chosen = _lowest(search, search.start)
     parts, noise = search.read(chosen)
-    return Smooth(tuple(Part(part.reach, part.spread * variance) for part in parts), noise * variance)
+    return Smooth(tuple(SmoothPart(part.reach, part.spread * variance) for part in parts), noise * variance)
 
 
 def left_out(points: Array, values: Array, smooth: Smooth) -> tuple[Array, Array]:
@@ -124,9 +124,9 @@ class _Search:
         self.low = np.where(variances, math.log(_LEAST), self.start + math.log(_NARROWEST))
         self.high = np.where(variances, math.log(_MOST), self.start + math.log(_WIDEST))
 
-    def read(self, settings: Array) -> tuple[tuple[Part, ...], float]:
+    def read(self, settings: Array) -> tuple[tuple[SmoothPart, ...], float]:
         by_part = np.exp(settings[:-1]).reshape(PARTS, -1)
-        parts = tuple(Part(tuple(map(float, row[:-1])), float(row[-1])) for row in by_part)
+        parts = tuple(SmoothPart(tuple(map(float, row[:-1])), float(row[-1])) for row in by_part)
         return parts, math.exp(settings[-1])
 
     def loss(self, settings: Array) -> tuple[float, Array]:
@@ -145,7 +145,7 @@ class _Search:
         slopes = [self._part_slopes(rough, part, by_matrix) for rough, part in enumerate(parts)]
         return loss, np.array([*np.concatenate(slopes), noise * np.trace(by_matrix)])
 
-    def _part_slopes(self, rough: int, part: Part, by_matrix: Array) -> list[float]:
+    def _part_slopes(self, rough: int, part: SmoothPart, by_matrix: Array) -> list[float]:
         reach = np.array(part.reach)
         alike, slope = _matern(rough, _squares(self._points, self._points, reach))
         scaled = self._points / reach

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 def trace_network(target: str, shape: Shape) -> Network:
     """`target`: module:function that returns a module of torch, or module:name of one or of its class. `shape`: of one sample."""
-    return _built(target).network(shape)
+    with contextlib.redirect_stdout(sys.stderr):  # what a module prints is no part of the answer
+        return _built(target).network(shape)
 
 
 def saved_bytes_per_sample(target: str, shape: Shape, precision: Precision) -> int:

@@ -1,6 +1,7 @@
 import os
 
 import click
+from click.core import ParameterSource
 
 from tierscope.cli import common, settling
 from tierscope.cli.showing import all_option, shows_all
@@ -8,6 +9,7 @@ from tierscope.errors import StoppedError, UserError, shell_word
 from tierscope.signals import stopped_by
 
 _MOST_RANKS = 256
+_OF_ACCELERATORS = ("accelerator", "output", "force", "quiet", "all", "as_json")
 
 
 @click.command("probe")
@@ -100,10 +102,7 @@ def command(  # noqa: C901, PLR0913, PLR0917  (one per option)
     With --from, nothing is measured: the system is built from the output files of other benchmarks, with the source of every figure.
     """
     if accelerator is not None:
-        storage = {"--tier": tiers, "--size": sizes, "--from": sources, "--servers": servers, "--for": for_study}
-        _probe_accelerator(
-            accelerator, [name for name, value in storage.items() if value], output, force, quiet, as_json
-        )
+        _probe_accelerator(accelerator, output, force, quiet, as_json)
         return
     if sources:
         _refuse_measuring(tiers, sizes)
@@ -146,13 +145,15 @@ def command(  # noqa: C901, PLR0913, PLR0917  (one per option)
         click.echo(f"System: {shell_word(output)}. To use it: tierscope simulate STUDY --system {shell_word(output)}")
 
 
-def _probe_accelerator(
-    name: str, others: list[str], output: str | None, force: bool, quiet: bool, as_json: bool
-) -> None:
+def _probe_accelerator(name: str, output: str | None, force: bool, quiet: bool, as_json: bool) -> None:
     from tierscope.commands.probe import device_json, probe_accelerator  # noqa: PLC0415
 
-    if others:
-        raise UserError(f"{others[0]}: cannot be combined with --accelerator; remove one of them")
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if typed and parameter.name not in _OF_ACCELERATORS:
+            option = parameter.opts[0] if isinstance(parameter, click.Option) else "FILE"
+            raise UserError(f"{option}: cannot be combined with --accelerator; remove one of them")
     if output is None:
         raise UserError(
             "--accelerator: -o is missing; name the file that the device is written to, e.g. -o device.yaml"

@@ -8,9 +8,9 @@ from tierscope.cli.showing import all_option, shows_all
 
 @click.command("require")
 @click.argument("model")
-@click.option("--system", metavar="NAME|FILE", help="A system with hardware details: a name (see 'tierscope presets') or a file.")  # fmt: skip
+@click.option("--system", metavar="NAME|FILE", help="A system with hardware details: a name (see 'tierscope presets') or a file; default for transformers: h200-node.")  # fmt: skip
 @click.option("--batch", default="1", show_default=True, metavar="N,…", help="Batch sizes per accelerator; the first is used for data movement and scaling.")  # fmt: skip
-@click.option("--precision", type=click.Choice(["fp32", "amp"]), default="fp32", show_default=True, help="amp: 16-bit matrix products with 32-bit weights.")  # fmt: skip
+@click.option("--precision", type=click.Choice(["fp32", "amp"]), default="fp32", show_default=True, help="amp: 16-bit matrix products with 32-bit weights; the default for transformers.")  # fmt: skip
 @click.option(
     "--nodes",
     metavar="A..B|N,…",

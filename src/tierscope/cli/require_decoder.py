@@ -83,7 +83,7 @@ _OPTIONS = (
         help="Transformers: of the job, e.g. 12h; for the goodput.",
     ),
 )
-_COMMON = frozenset({"model", "system", "batch", "precision", "as_json", "show_all"})
+_COMMON = frozenset({"model", "system", "batch", "precision", "as_json", "all"})
 _OWN = (
     *("sequence", "zero", "tensor_parallel", "pipeline_parallel", "data_parallel", "attention", "recompute"),
     *("efficiency", "checkpoint_bandwidth", "mean_time_between_failures"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tierscope.analysis.wording import Finding, finding_json
-from tierscope.arch.decoder import DECODERS, Decoder, Split, find_decoder, refuse_split
+from tierscope.arch.decoder import DECODERS, MOST_DEVICES, Decoder, Split, find_decoder, refuse_split
 from tierscope.arch.decoder_config import load_decoder
 from tierscope.arch.decoder_memory import DecoderWork
 from tierscope.arch.decoder_needs import DecoderNeeds, SaveWish, decoder_needs, needs_json
@@ -33,7 +33,6 @@ UNKNOWN_SAMPLES = 1_000_000  # of a traced network, whose training set nobody na
 DEFAULT_SYSTEM = "h200-node"  # of transformers
 _FILES = (".yaml", ".yml", ".json")
 _FAMILIES = ("gpt2", "gpt-2", "llama")
-_MOST_DEVICES = 1 << 16
 _TRACED_BYTES = 4  # of an element: float32
 
 
@@ -71,12 +70,12 @@ def require(model: str, wanted: RequireOptions) -> Answer:
     shape = None if wanted.input is None else option_values.read_shape(wanted.input)
     system, machine = _system(wanted.system)
     wish = replace(wish, nodes=wish.nodes or tuple(option_values.powers(1, machine.nodes)))
-    network, data, is_known = _network(model, shape)
+    network, data = _network(model, shape)
     data = _changed(data, wanted)
     step, machine = known_step(wanted, network, machine, wish)
     required = requirements(network, machine, data, wish, step)
     required = with_station_times(required, system)
-    return Answer(required, tuple(find(required, has_training_set=is_known or wanted.samples is not None)))
+    return Answer(required, tuple(find(required)))
 
 
 def answer_json(answer: Answer, layers: bool = False) -> JsonObject:
@@ -119,11 +118,19 @@ def _system(name: str | None) -> tuple[System, Machine]:
         loaded = known.load_system(name)
     except UserError as error:
         raise type(error)(f"--system {error}") from None
-    return loaded.system, machine_of(loaded.name, loaded.system)
+    assumed = [
+        tier.name
+        for tier in loaded.system.tiers
+        if any(
+            figure.kind == "assumed" and key.startswith(f"tiers.{tier.name}.") and key.endswith("bandwidth")
+            for key, figure in loaded.figures.items()
+        )
+    ]
+    return loaded.system, replace(machine_of(loaded.name, loaded.system), assumed_tiers=tuple(assumed))
 
 
-def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet, bool]:
-    """With what it is trained on, and whether that is known. A sample of another shape than usual has a file in proportion."""
+def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet]:
+    """With what it is trained on. A sample of another shape than usual has a file in proportion."""
     if is_decoder(model):
         raise UserError(f"{model}: is a transformer; use 'tierscope require {shell_word(model)}' on a command line")
     if ":" not in model:
@@ -132,20 +139,20 @@ def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, Traini
         if shape is not None:
             share = network.input_elements / build_network(model).input_elements
             data = replace(data, file_bytes=data.file_bytes * share)
-        return network, data, True
+        return network, data
     if shape is None:
         raise UserError(f"{model}: the shape of a sample is unknown; add --input, e.g. --input 3x224x224")
     from tierscope.arch.traced import trace_network  # noqa: PLC0415  (torch)
 
     network = trace_network(model, shape)
     nbytes = network.input_elements * _TRACED_BYTES
-    return network, TrainingSet(UNKNOWN_SAMPLES, _TRACED_BYTES, nbytes, "assumed"), False
+    return network, TrainingSet(UNKNOWN_SAMPLES, _TRACED_BYTES, nbytes, "assumed", assumed=True)
 
 
 def _changed(data: TrainingSet, wanted: RequireOptions) -> TrainingSet:
     """What the options say instead."""
     if wanted.samples is not None:
-        data = replace(data, samples=wanted.samples)
+        data = replace(data, samples=wanted.samples, assumed=False)
     if wanted.sample_file_bytes is None:
         return data
     size = option_values.read_size("--sample-file-bytes", wanted.sample_file_bytes)
@@ -173,6 +180,10 @@ def known_step(
 
         device = load_device(wanted.device_file)
         refuse_other_device(wanted.device_file, device, machine)
+        if wish.precision.name not in device.host:
+            raise UserError(
+                f"--device-file {wanted.device_file}: {device.origin.device} was not measured in {wish.precision.name}; use --precision {next(iter(device.host))}"
+            )
         linked = with_measured_links(machine, device, PARAMETER_BYTES * network.parameters)
         return predicted(device, network, wish, linked is not machine), linked
     if wanted.measured is None:
@@ -239,9 +250,9 @@ def require_decoder(model: str, wanted: DecoderOptions) -> DecoderNeeds:
     shape = load_decoder(model) if model.endswith(_FILES) else find_decoder(model)
     split = Split(wanted.tensor_parallel, wanted.pipeline_parallel, wanted.data_parallel, wanted.zero)
     refuse_split(shape, split)
-    if split.devices > _MOST_DEVICES:
+    if split.devices > MOST_DEVICES:
         raise UserError(
-            f"--data-parallel {split.data}: makes {split.devices:,} devices; at most {_MOST_DEVICES:,} are supported"
+            f"--data-parallel {split.data}: makes {split.devices:,} devices; at most {MOST_DEVICES:,} are supported"
         )
     work = DecoderWork(
         batches[0],

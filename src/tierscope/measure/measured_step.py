@@ -16,7 +16,7 @@ from tierscope.arch.machine import Machine
 from tierscope.arch.network import Network
 from tierscope.arch.networks import build_network, shown
 from tierscope.arch.requirements import Wish
-from tierscope.arch.step_seconds import MEASURED, StepSeconds
+from tierscope.arch.step_seconds import MEASURED, StepSeconds, launch_seconds
 from tierscope.errors import UserError, shell_word
 from tierscope.output.typed_documents import DocumentKind, read_typed
 from tierscope.spec.load import load_study
@@ -93,8 +93,10 @@ def measured_step(out: str, network: Network, machine: Machine, wish: Wish) -> S
         kernels = read_typed(folder / "efficiency.json", DocumentKind(_Efficiency, "run 'tierscope kernels' again"))
         unknown = _refuse_other(out, _of_kernels(kernels), network, machine, wish)
         seconds = kernels.total_seconds
-        about = f"the kernels of a step on one {kernels.device!r}, in {out}{unknown}"
-        return StepSeconds(seconds, seconds, seconds, MEASURED, about)
+        launches = launch_seconds(len(network.layers))
+        longer = "" if launches <= seconds else ", which do not tell how long the host takes to launch them"
+        about = f"the kernels of a step on one {kernels.device!r}, in {out}{unknown}{longer}"
+        return StepSeconds(seconds, seconds, max(seconds, launches), MEASURED, about)
     trained = _trained(out, folder)
     study = load_study(str(folder / "study.yaml"))
     ranks = study.system.nodes * study.system.ranks_per_node

@@ -225,8 +225,11 @@ def step_sentence(requirements: Requirements) -> str:
     elif interval != length:
         length += f" ({interval})"
     outside = f"; outside its measured sizes: {', '.join(step.outside)}" if step.outside else ""
+    outside += f"; not measured there: layers of kind {', '.join(step.stand_ins)}" if step.stand_ins else ""
     between = "nodes" if step.links_measured else "devices"
     apart = f" Exchange between {between} is modelled, not measured." if step.source in (PREDICTED, MEASURED) else ""
     stations = any(point.first_storage_seconds is not None for point in requirements.scaling)
     reads = f"; reads take as long as {'the stations of the tiers need' if stations else 'plain bandwidths say, without opens and latencies'}"
+    if requirements.machine.assumed_tiers:
+        reads += f"; bandwidths of {' and '.join(requirements.machine.assumed_tiers)} are themselves assumed, as the system's file says"
     return f"A step of batch {requirements.wish.batches[0]:,} takes {length}: {step.about}{outside}.{apart} Assumed: {SHUFFLE}; {PLACEMENT}{reads}."

@@ -56,6 +56,12 @@ def storage_sentence(requirements: Requirements) -> str:
     machine = requirements.machine
     if requirements.wish.nodes[-1] > machine.nodes:
         answers += f" (extrapolated: {machine.name} has {counted(machine.nodes, 'node', grouped=True)})"
+    silent = [point.nodes for point in requirements.scaling if point.exchange_seconds is None]
+    if silent:
+        where = f"{span(silent[0], silent[-1], '{:,.0f}'.format)} {'node' if silent[-1] == 1 else 'nodes'}"
+        answers += f" (exchange is not counted on {where}: {machine.name} does not say how fast its links are)"
+    if requirements.data.assumed:
+        answers += f" (assumed: {requirements.data.samples:,} samples of {about_bytes(requirements.data.file_bytes)}; use --samples and --sample-file-bytes)"
     return f"Does storage matter? {doubt}{answers if doubt else answers[0].upper() + answers[1:]}."
 
 

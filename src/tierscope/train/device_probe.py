@@ -5,17 +5,18 @@ The device is timed by its own events, behind a pause that lets the host run ahe
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
 
 import torch
 
-from tierscope.arch.device_file import DeviceFile, DeviceOrigin, WorkRow
+from tierscope.arch.device_file import FEWEST_ROWS, DeviceFile, DeviceOrigin, WorkRow
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.work_draws import COUNTS, draws
 from tierscope.arch.work_kinds import KINDS, Sizes
+from tierscope.errors import UserError
 from tierscope.train.ceilings import measure_ceilings
 from tierscope.train.clock import wait
 from tierscope.train.device_work import Call, WorkMemory, calls_of
@@ -39,13 +40,29 @@ def probe_device(device: torch.device, say: Callable[[str], None], share: float 
         own = WorkMemory(memory.wide, memory.narrow, precision.copies_weights)
         for kind, count in COUNTS.items():
             start = time.perf_counter()
-            measured = [_row(kind, sizes, own, device) for sizes in islice(draws(kind), max(3, round(count * share)))]
+            measured = [
+                _row(kind, sizes, own, device) for sizes in islice(draws(kind), max(FEWEST_ROWS, round(count * share)))
+            ]
             rows[kind, precision.name] = tuple(row for row in measured if row is not None)
             left_out[kind] = left_out.get(kind, 0) + sum(row is None for row in measured)
             say(f"{kind}, {precision.name}: {len(measured)} sizes in {time.perf_counter() - start:.1f} s")
     del own, memory
-    host = {precision.name: host_seconds(device, precision) for precision in PRECISIONS.values()}
+    known = _with_kernels(rows, say)
+    rows = {key: row for key, row in rows.items() if key[1] in known}
+    host = {name: host_seconds(device, PRECISIONS[name]) for name in known}
     return DeviceFile(_origin(device), asdict(ceilings), rows, host, left_out)
+
+
+def _with_kernels(rows: Mapping[tuple[str, str], tuple[WorkRow, ...]], say: Callable[[str], None]) -> list[str]:
+    """Precisions with enough sizes of every kind: older devices do not convolve in 16 bits."""
+    lacking = {precision: kind for (kind, precision), row in rows.items() if len(row) < FEWEST_ROWS}
+    for precision, kind in lacking.items():
+        say(f"{precision}: left out: the device has no kernels of {kind} for it, or no room")
+    if len(lacking) == len(PRECISIONS):
+        raise UserError(
+            "--accelerator: the device has kernels, or room, for too few sizes in any precision; use another device"
+        )
+    return [precision for precision in PRECISIONS if precision not in lacking]
 
 
 def _elements(device: torch.device) -> int:
