@@ -135,6 +135,15 @@ def test_sizes_beyond_the_file_are_named_and_widen_the_interval() -> None:
     assert huge.interval[1] / huge.interval[0] > usual.interval[1] / usual.interval[0]
 
 
+def test_sizes_outside_are_named_only_where_they_take_time() -> None:
+    """Activations of AlexNet's last layers are few beside those of the first: a list of such ends hides those that matter."""
+    drawn = device().rows["map", "fp32"]
+    few = replace(device(), rows={**device().rows, ("map", "fp32"): tuple(row for row in drawn if row.sizes[0] > 1e6)})
+    large, small = (predict_step(few, build_network("alexnet"), batch, FP32).outside for batch in (64, 1))
+    assert not any("map elements below" in name for name in large)
+    assert any("map elements below" in name for name in small)
+
+
 def test_sizes_far_beyond_the_file_give_finite_seconds() -> None:
     """A file may have been measured anywhere: doubt is wide, and no infinity."""
     far = {

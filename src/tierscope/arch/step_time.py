@@ -7,10 +7,12 @@ A host is not equally fast from one minute to the next; that is in it too, as a 
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tierscope.arch.device_file import DeviceFile
 from tierscope.arch.network import Network
@@ -23,7 +25,8 @@ _DRAWS = 400
 _SEED = 7
 _LEAST_SECONDS = 3e-6  # of any piece: the simple guess that measured seconds are compared with
 _TAILS = (2.5, 97.5)
-_BEYOND = 0.1  # of an octave outside the measured sizes is not worth a word
+_BEYOND = 0.1  # of an octave outside the measured sizes is not worth a word,
+_TOLD = 0.01  # nor are pieces outside that take less of the step
 _HOST_DOUBT = (
     0.2  # of a host's seconds, in logarithms: so much did two probes of the same kind of machine differ, within minutes
 )
@@ -55,8 +58,9 @@ def predict_step(
 ) -> StepTime:
     """`network_doubt`: what all of a network's pieces may be off by in common, as a standard deviation of logarithms."""
     work = step_work(network, batch, precision, optimizer, checkpointed)
-    pieces = list(dict.fromkeys(piece for issue in work.issues for piece in issue.pieces))
-    means, drawn, outside = _piece_seconds(device, pieces, precision.name)
+    counts = Counter(piece for issue in work.issues for piece in issue.pieces)
+    pieces = list(counts)
+    means, drawn, ends = _piece_seconds(device, pieces, precision.name)
     place = {piece: number for number, piece in enumerate(pieces)}
     host = _host_seconds(device.host[precision.name])
     middle = _through(work, place, host, means[:, None], np.ones(1))
@@ -64,10 +68,12 @@ def predict_step(
     common = np.exp(network_doubt * np.random.default_rng(_SEED + 2).standard_normal(_DRAWS))
     draws = _through(work, place, host, drawn * common, pace)
     low, high = np.percentile(draws, _TAILS)
+    spent = means * np.array(list(counts.values()))
+    outside = tuple(end for end, numbers in ends.items() if spent[numbers].sum() > _TOLD * middle[0])
     return StepTime(
         seconds=float(middle[0]),
         interval=(float(min(low, middle[0])), float(max(high, middle[0]))),
-        device_seconds=float(sum(means[place[piece]] for issue in work.issues for piece in issue.pieces)),
+        device_seconds=float(spent.sum()),
         host_seconds=sum(host[issue.host][issue.turn] for issue in work.issues),
         outside=outside,
         stand_ins=work.stand_ins,
@@ -111,10 +117,13 @@ def with_smooth(device: DeviceFile) -> DeviceFile:
     return replace(device, smooth=smooth)
 
 
-def _piece_seconds(device: DeviceFile, pieces: Sequence[Piece], precision: str) -> tuple[Array, Array, tuple[str, ...]]:
+def _piece_seconds(
+    device: DeviceFile, pieces: Sequence[Piece], precision: str
+) -> tuple[Array, Array, dict[str, list[int]]]:
+    """Means, draws, and the ends of what was measured, with the pieces that lie beyond each."""
     rng = np.random.default_rng(_SEED)
     means, drawn = np.zeros(len(pieces)), np.zeros((len(pieces), _DRAWS))
-    outside: dict[str, None] = {}
+    ends: dict[str, list[int]] = {}
     for kind, way in dict.fromkeys((piece.kind, piece.way) for piece in pieces):
         numbers = [number for number, piece in enumerate(pieces) if (piece.kind, piece.way) == (kind, way)]
         points, values = measured_points(device, kind, precision, way)
@@ -129,19 +138,17 @@ def _piece_seconds(device: DeviceFile, pieces: Sequence[Piece], precision: str) 
         means[numbers] = guesses * np.exp(mean + np.diag(covariance) / 2)  # of a lognormal: sums are of means
         drawn[numbers] = guesses[:, None] * np.exp(mean[:, None] + noise)
         for name, measured, wanted in zip(KINDS[kind].feature_names, points.T[:sizes], asked.T[:sizes], strict=True):
-            outside |= dict.fromkeys(_ends(f"{kind} {name}", measured, wanted))
-    return means, drawn, tuple(outside)
+            for end, lies_beyond in _ends(f"{kind} {name}", measured, wanted):
+                ends.setdefault(end, []).extend(np.array(numbers)[lies_beyond])
+    return means, drawn, ends
 
 
-def _ends(name: str, measured: Array, asked: Array) -> Iterator[str]:
-    """Where the device file ends, of a size that is asked beyond that."""
+def _ends(name: str, measured: Array, asked: Array) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Where the device file ends, of a size that is asked beyond that, and what is."""
     low, high = float(measured.min()), float(measured.max())
-    for goes_beyond, word, end in (
-        (asked.max() > high + _BEYOND, "above", high),
-        (asked.min() < low - _BEYOND, "below", low),
-    ):
-        if goes_beyond:
-            yield name if " odd " in name else f"{name} {word} {2**end:,.0f}"
+    for lies_beyond, word, end in ((asked > high + _BEYOND, "above", high), (asked < low - _BEYOND, "below", low)):
+        if lies_beyond.any():
+            yield name if " odd " in name else f"{name} {word} {2**end:,.0f}", lies_beyond
 
 
 def _jitter(covariance: Array) -> Array:
