@@ -198,7 +198,7 @@ def probed(say: Callable[[str], None]) -> str:
     return dump_device(with_smooth(probe_device(DEVICE, say)))
 
 
-PARTS = ("device", "steps", "kernels", "counters", "decoder", "trained", "beside")
+PARTS = ("device", "steps", "kernels", "decoder", "trained", "beside", "counters")
 
 
 def measure(ledger: Ledger, parts: list[str]) -> None:
@@ -211,14 +211,7 @@ def measure(ledger: Ledger, parts: list[str]) -> None:
     if "steps" in parts:
         ledger.rows("steps.json", step_wishes(), measured_step)
     if "kernels" in parts:
-        ledger.rows(
-            "kernels.json",
-            kernel_wishes(by_counters),
-            lambda wish: measured_kernels(wish, ceilings),
-            lambda wish: MOST_SECONDS if wish["source"] == efficiency.COUNTERS else 20.0,
-        )
-    if by_counters:
-        count(ledger)
+        profile(ledger, ceilings, by_counters=False)
     if "decoder" in parts:
         ledger.rows("decoder.json", decoder_wishes(), lambda wish: measure_wish(wish, DEVICE))
     if "trained" in parts:
@@ -228,6 +221,19 @@ def measure(ledger: Ledger, parts: list[str]) -> None:
             {"network": name, "batch": batch, "sample_bytes": nbytes} for name, (_, nbytes, batch) in STUDIES.items()
         ]
         ledger.rows("beside.json", wishes, beside, lambda _: 120.0)
+    if by_counters:  # last: counting takes longer than all else
+        if "kernels" in parts:
+            profile(ledger, ceilings, by_counters=True)
+        count(ledger)
+
+
+def profile(ledger: Ledger, ceilings: Ceilings, by_counters: bool) -> None:
+    ledger.rows(
+        "kernels.json",
+        kernel_wishes(by_counters),
+        lambda wish: measured_kernels(wish, ceilings),
+        lambda wish: MOST_SECONDS if wish["source"] == efficiency.COUNTERS else 20.0,
+    )
 
 
 def missing_for_training() -> str | None:
