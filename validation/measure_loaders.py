@@ -76,7 +76,10 @@ def plain_reader(paths: list[str], folder: Path, repeats: int) -> list[float]:
         evict(paths)
         start = time.perf_counter()
         nbytes = read_all(names, len(paths), WORKERS, 4 << 20)
-        rates.append(nbytes / (time.perf_counter() - start))
+        seconds = time.perf_counter() - start
+        if nbytes != sum(map(os.path.getsize, paths)):
+            raise OSError(f"{folder}: the plain reader did not get all of its {len(paths)} files")
+        rates.append(nbytes / seconds)
     return rates
 
 

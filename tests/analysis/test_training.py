@@ -136,6 +136,15 @@ def test_throughput_is_that_of_all_ranks_over_the_longest_after_the_first_epoch(
     assert (point.n, point.variability, point.seconds) == (3, 2.0, 80 / 3)
 
 
+def test_no_rate_is_below_zero() -> None:
+    """Of two repetitions that differ a lot: Student's interval alone would begin far below."""
+    (point,) = trained(run([99.0, 10.0]), run([99.0, 40.0], repetition=2)).points
+    low, high = point.samples_per_second.limits or (None, None)
+    assert low == 0
+    assert high
+    assert high > 100
+
+
 def test_phases_are_those_of_the_longest_rank_and_add_up_to_its_epoch() -> None:
     (point,) = trained(run([99.0, 10.0])).points
     assert tuple(point.phases) == PHASES

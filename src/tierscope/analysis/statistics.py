@@ -115,12 +115,13 @@ class Mean:
 
 
 def mean_of(values: Sequence[float]) -> Mean:
+    """Of rates, which are never below 0, however wide the interval of few values is."""
     n = len(values)
     mean = math.fsum(values) / n
     if n < 2:
         return Mean(mean, None, None, n)
     half = student_quantile(n - 1) * math.sqrt(_variance(values, mean) / n)
-    return Mean(mean, mean - half, mean + half, n)
+    return Mean(mean, max(0.0, mean - half), mean + half, n)
 
 
 def difference_of(first: Sequence[float], second: Sequence[float]) -> Mean:
