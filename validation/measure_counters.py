@@ -11,7 +11,7 @@ from tierscope.arch.efficiency import BINS, Kernel
 from tierscope.arch.networks import build_network, shown
 from tierscope.helper_process import helper_command, helper_environment
 from tierscope.train.counters import FP32, MEMORY, ONE_STEP, TENSOR, TIME, command, counted_values, kernels_of
-from validation.resumable import TooLongError
+from validation.resumable import OutOfTimeError, TooLongError
 
 DRAM = "dram__bytes.sum"
 SINGLE = {  # instructions of threads, and operations of each
@@ -37,7 +37,7 @@ b = a @ a
 torch.cuda.synchronize()
 torch.cuda.profiler.stop()
 """
-MOST_SECONDS = 400.0  # of one step: every kernel is run several times
+_MOST_SECONDS = 400.0  # of one step: every kernel is run several times
 
 
 def tensor_metrics() -> list[str]:
@@ -48,15 +48,26 @@ def tensor_metrics() -> list[str]:
     return [f"{name}.sum" for name in wanted if name in names]
 
 
-def counted(program: list[str], metrics: list[str]) -> str:
+def allowed(seconds_left: float) -> float:
+    """Seconds for one count in a call that has so many left."""
+    return min(_MOST_SECONDS, seconds_left)
+
+
+def took_all(seconds: float) -> OutOfTimeError | TooLongError:
+    """What is said of a count that did not end within what was allowed."""
+    said = f"counting took more than {seconds:g} s"
+    return OutOfTimeError(said) if seconds < _MOST_SECONDS else TooLongError(said)
+
+
+def counted(program: list[str], metrics: list[str], seconds: float) -> str:
     line = command(program, metrics)
     line[1:1] = ["--print-units", "base"]
     try:
         return subprocess.run(
-            line, env=helper_environment(), capture_output=True, text=True, check=False, timeout=MOST_SECONDS
+            line, env=helper_environment(), capture_output=True, text=True, check=False, timeout=seconds
         ).stdout
     except subprocess.TimeoutExpired:
-        raise TooLongError(f"counting took more than {MOST_SECONDS:g} s") from None
+        raise took_all(seconds) from None
 
 
 def added_up(text: str, tensor: list[str]) -> dict[str, Any]:
@@ -92,14 +103,16 @@ def wanted_metrics(tensor: list[str]) -> list[str]:
     return [TIME, MEMORY, FP32, TENSOR, DRAM, *SINGLE, *HALF, *tensor]
 
 
-def count_product(kind: str, metrics: list[str], tensor: list[str]) -> dict[str, Any]:
-    text = counted([sys.executable, "-c", _PRODUCT.format(kind=kind)], metrics)
+def count_product(kind: str, metrics: list[str], tensor: list[str], seconds: float) -> dict[str, Any]:
+    text = counted([sys.executable, "-c", _PRODUCT.format(kind=kind)], metrics, seconds)
     return {"size": _SIZE, "flops": 2.0 * _SIZE**3, "counted": added_up(text, tensor)}
 
 
-def count_step(network: str, batch: int, precision: str, metrics: list[str], tensor: list[str]) -> dict[str, Any]:
+def count_step(
+    network: str, batch: int, precision: str, metrics: list[str], tensor: list[str], seconds: float
+) -> dict[str, Any]:
     words = (network, str(batch), precision, "sgd", shown(build_network(network).input_shape))
-    text = counted(helper_command(ONE_STEP, *words), metrics)
+    text = counted(helper_command(ONE_STEP, *words), metrics, seconds)
     kernels = kernels_of(text)
-    seconds = sum(kernel.seconds for kernel in kernels)
-    return {"kernels": len(kernels), "seconds": seconds, **added_up(text, tensor), "bins": bins(kernels)}
+    taken = sum(kernel.seconds for kernel in kernels)
+    return {"kernels": len(kernels), "seconds": taken, **added_up(text, tensor), "bins": bins(kernels)}

@@ -34,11 +34,11 @@ from tierscope.train import counters, operations  # noqa: E402
 from tierscope.train.ceilings import Ceilings, measure_ceilings  # noqa: E402
 from tierscope.train.device_probe import probe_device  # noqa: E402
 from tierscope.train.steps import Trainer, measure_steps  # noqa: E402
-from validation.measure_counters import MOST_SECONDS, count_product, count_step, tensor_metrics, wanted_metrics  # noqa: E402
+from validation.measure_counters import allowed, count_product, count_step, tensor_metrics, took_all, wanted_metrics  # noqa: E402
 from validation.measure_decoder import decoder_wishes, measure_wish  # noqa: E402
 from validation.measure_loaders import plain_reader, torch_loader, write_files  # noqa: E402
 from validation.measured_device import DEVICE, PROFILED, origin  # noqa: E402
-from validation.resumable import Ledger, OtherOriginError, Row, TooLongError, Wish  # noqa: E402
+from validation.resumable import Ledger, OtherOriginError, Row, Wish  # noqa: E402
 
 BATCHES = {
     "cosmoflow": (1, 4, 8),
@@ -51,6 +51,9 @@ BATCHES = {
 STEPS = 15
 MINUTES = 8.0  # of one call
 PROBE_SECONDS = 400.0  # that the device file takes, about
+COUNT_SECONDS = (
+    60.0  # that a count takes at least: one that takes longer than a call has left is begun again by the next
+)
 
 STUDY = """
 study: {name}
@@ -111,14 +114,15 @@ def kernel_wishes(by_counters: bool) -> list[Wish]:
     ]
 
 
-def measured_kernels(wish: Wish, ceilings: Ceilings) -> Row:
+def measured_kernels(wish: Wish, ceilings: Ceilings, seconds_left: float) -> Row:
     """By counted operations and bytes here; by Nsight Compute in a process of its own."""
     network = build_network(wish["network"])
     if wish["source"] == efficiency.COUNTERS:
+        seconds = allowed(seconds_left)
         try:
-            kernels = counters.profile_step(network, wish["batch"], wish["precision"], seconds=MOST_SECONDS)
-        except StoppedError as error:
-            raise TooLongError(str(error)) from None
+            kernels = counters.profile_step(network, wish["batch"], wish["precision"], seconds=seconds)
+        except StoppedError:
+            raise took_all(seconds) from None
     else:
         trainer = Trainer(network, wish["batch"], PRECISIONS[wish["precision"]], "sgd", DEVICE)
         kernels = operations.as_kernels(operations.watch_step(trainer), ceilings)
@@ -139,7 +143,10 @@ def count(ledger: Ledger) -> None:
     metrics = wanted_metrics(tensor)
     kinds: list[Wish] = [{"kind": kind} for kind in ("bfloat16", "float32")]
     products = ledger.rows(
-        "products.json", kinds, lambda wish: count_product(wish["kind"], metrics, tensor), lambda _: 60.0
+        "products.json",
+        kinds,
+        lambda wish: count_product(wish["kind"], metrics, tensor, allowed(ledger.seconds_left)),
+        lambda _: COUNT_SECONDS,
     )
     wishes: list[Wish] = [
         {"network": name, "batch": batch, "precision": precision}
@@ -149,8 +156,10 @@ def count(ledger: Ledger) -> None:
     ledger.rows(
         "counters.json",
         wishes,
-        lambda wish: count_step(wish["network"], wish["batch"], wish["precision"], metrics, tensor),
-        lambda _: MOST_SECONDS,
+        lambda wish: count_step(
+            wish["network"], wish["batch"], wish["precision"], metrics, tensor, allowed(ledger.seconds_left)
+        ),
+        lambda _: COUNT_SECONDS,
         metrics=metrics,
         products=products,
     )
@@ -231,8 +240,8 @@ def profile(ledger: Ledger, ceilings: Ceilings, by_counters: bool) -> None:
     ledger.rows(
         "kernels.json",
         kernel_wishes(by_counters),
-        lambda wish: measured_kernels(wish, ceilings),
-        lambda wish: MOST_SECONDS if wish["source"] == efficiency.COUNTERS else 20.0,
+        lambda wish: measured_kernels(wish, ceilings, ledger.seconds_left),
+        lambda wish: COUNT_SECONDS if wish["source"] == efficiency.COUNTERS else 20.0,
     )
 
 

@@ -23,7 +23,11 @@ class OtherOriginError(Exception):
 
 
 class TooLongError(Exception):
-    """A row that no part has time for: it is left out, and not tried again."""
+    """A row that no call has time for: it is left out, and not tried again."""
+
+
+class OutOfTimeError(Exception):
+    """A row that had what was left of a call, and may take less than a whole one: a later call begins with it."""
 
 
 @dataclass(slots=True)
@@ -57,7 +61,12 @@ class Ledger:
 
     def has_time(self, name: str, expected: float) -> bool:
         """For one more row, if it takes as long as the longest so far, and at least as long as expected."""
-        return self.clock() - self._start + max(self._longest.get(name, 0.0), expected) <= self.seconds
+        return max(self._longest.get(name, 0.0), expected) <= self.seconds_left
+
+    @property
+    def seconds_left(self) -> float:
+        """Of this call."""
+        return self.seconds - (self.clock() - self._start)
 
     def rows(
         self,
@@ -79,6 +88,9 @@ class Ledger:
             row_start = self.clock()
             try:
                 known.append({**wish, **measure(wish)})
+            except OutOfTimeError:
+                self.leave(f"{name}: {len(wishes) - number} of {len(wishes)}")
+                break
             except TooLongError as error:
                 left_out.append({**wish, "why": str(error)})
             self._longest[name] = max(self._longest.get(name, 0.0), self.clock() - row_start)

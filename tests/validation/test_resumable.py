@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from validation.resumable import Ledger, OtherOriginError, TooLongError, Wish
+from validation.resumable import Ledger, OtherOriginError, OutOfTimeError, TooLongError, Wish
 
 ORIGIN = {"device": "a device", "torch": "2", "cudnn": 9, "time": "now"}
 WISHES: list[dict[str, Any]] = [{"network": name, "batch": batch} for name in ("a", "b") for batch in (1, 2)]
@@ -84,6 +84,26 @@ def test_a_row_that_takes_too_long_is_left_out_and_not_tried_again(tmp_path: Pat
         assert not ledger.left
     assert machine.measured == WISHES
     assert json.loads((tmp_path / "t.json").read_text())["left_out"] == [{**WISHES[1], "why": "more than 5 s"}]
+
+
+def test_a_row_that_had_too_little_of_a_call_is_tried_again(tmp_path: Path) -> None:
+    """Nobody knows how long it takes, so it gets what is left; only a row that had a whole call is too long."""
+    machine, given = FakeMachine(), list[float]()
+
+    def counts(wish: Wish) -> dict[str, Any]:
+        given.append(ledger.seconds_left)
+        if wish == WISHES[1] and given[-1] < 25.0:
+            machine.now += given[-1]
+            raise OutOfTimeError
+        return machine.measure(wish)
+
+    for wanted in (1, 4):
+        ledger = machine.ledger(tmp_path, 30.0)
+        assert len(ledger.rows("t.json", WISHES, counts, lambda _: 5.0)) == wanted
+        assert ledger.left == ([] if wanted == 4 else [f"t.json: {4 - wanted} of 4"])
+        machine.now = 100.0
+    assert given == [30.0, 20.0, 30.0, 20.0, 10.0]
+    assert "left_out" not in json.loads((tmp_path / "t.json").read_text())
 
 
 def test_what_comes_first_is_measured_once(tmp_path: Path) -> None:
