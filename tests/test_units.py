@@ -236,6 +236,14 @@ def test_about_bytes(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
+    [(2_513_406_798.2, "2.51 GB/s"), (12.5e9, "12.5 GB/s"), (999.9e6, "1 GB/s"), (170e6, "170 MB/s"), (12.0, "12 B/s")],
+)
+def test_about_bandwidth(value: float, text: str) -> None:
+    assert units.about_bandwidth(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
     [
         *((0.0, "0 ns"), (0.00123, "1.23 ms"), (12.3456, "12.3 s"), (4.2e-6, "4.2 µs"), (5e-9, "5 ns")),
         *((0.9996, "1 s"), (0.9994, "999 ms"), (999.6e-6, "1 ms"), (999.6e-9, "1 µs"), (999.6, "1,000 s")),

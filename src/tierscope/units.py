@@ -190,6 +190,14 @@ def about_bytes(value: float) -> str:
     return f"{value:.0f} B"
 
 
+def about_bandwidth(value: float) -> str:
+    """Rounded, in the decimal units that systems are described in: 2_520_000_000 → `2.52 GB/s`."""
+    for unit, factor in reversed(_DECIMAL.items()):
+        if float(f"{value:.3g}") >= factor:
+            return f"{about_number(value / factor)} {unit}/s"
+    return f"{value:.3g} B/s"
+
+
 def about_flops(value: float) -> str:
     """Rounded, for reading: 68_862_099_968 → `68.9 GFLOP`."""
     for unit, factor in reversed(FLOP_UNITS.items()):

@@ -13,9 +13,11 @@ from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.step_seconds import PREDICTED, StepSeconds, given
+from tierscope.arch.storage_span import with_storage_span
 from tierscope.arch.to_json import to_json
 from tierscope.report.requirements import step_sentence
 from tierscope.report.storage_verdict import fit_sentence, storage_sentence
+from tierscope.spec.known import load_system
 
 WISH = Wish(PRECISIONS["amp"], nodes=(1, 2, 4))
 
@@ -55,6 +57,14 @@ def nameless(bandwidth: float | None) -> list[Finding]:
     """On a system that does not say how fast its only tier is, or that says it."""
     machine = replace(named("cori-gpu"), near=None, node_memory=None, far=storage("gfs", bandwidth))
     return find(requirements(build_network("cosmoflow"), machine, NETWORKS["cosmoflow"].data, WISH))
+
+
+def within(low: float, high: float) -> list[Finding]:
+    """With the far tier's rate for a node somewhere there, and a step that needs 2.5 GB/s."""
+    known = load_system("cori-gpu")
+    figure = replace(known.figures["tiers.gfs.node_bandwidth"], low=low, high=high)
+    asked = needed(samples=262_144, step=given(0.216), batches=(4,))
+    return find(with_storage_span(asked, replace(known, figures={"tiers.gfs.node_bandwidth": figure})))
 
 
 BASE = needed()
@@ -131,6 +141,11 @@ CASES: dict[str, Case] = {
         lambda: found(step=between(1e-6, 1e3)),
         {"where": "from 1 to 2 nodes", "about": "told", "low": 1e-6, "high": 1e3},
         lambda: found(step=between(1e-6, 2e-6)),
+    ),
+    "storage_uncertain": Case(
+        lambda: within(1e9, 3e9),
+        {"where": "from 1 to 4 nodes", "rests_on": ["tiers.gfs.node_bandwidth"]},
+        lambda: within(1e9, 2e9),
     ),
     "step_extrapolated": Case(
         lambda: found(step=between(1e-6, 2e-6, "conv2d side")),

@@ -60,7 +60,8 @@ def test_json_has_what_was_promised(capsys: pytest.CaptureFixture[str]) -> None:
     assert [point["nodes"] for point in found["scaling"]] == [1, 2, 4, 8, 16, 32, 64]
     assert all(point["storage_seconds"] is not None for point in found["scaling"])
     kinds = {finding["kind"] for finding in found["findings"]}
-    assert kinds >= {"storage_limits", "fits_memory", "device_bound", "beyond_system"}
+    assert all(point.keys() >= {"storage_slow", "storage_fast", "storage_rests_on"} for point in found["scaling"])
+    assert kinds >= {"storage_uncertain", "fits_memory", "device_bound", "beyond_system"}
     assert "layers" not in found
 
 

@@ -73,6 +73,7 @@ _WARNINGS = (  # the numbers may mislead, or something costs time
         "step_implausible",
         "less_than_a_step",
         "storage_unclear",
+        "storage_uncertain",
         "beyond_system",
         "step_extrapolated",
         "loader_limits",

@@ -494,6 +494,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "whether storage matters {where} depends on how long a step takes: it is between {low:time} and {high:time} ({about})",
         "measure a step (--measured, --step-seconds), or the device (--device-file)",
     ),
+    "storage_uncertain": (
+        "whether storage matters {where} depends on figures that are known only within an interval: {rests_on:, }",
+        "measure the storage ('tierscope probe'), or set its figures in the system's file",
+    ),
     "step_extrapolated": (
         "the device file does not reach as far as this network: {beyond:, } lie outside the measured sizes, and the interval is wider for it",
         "treat the step time as an extrapolation",

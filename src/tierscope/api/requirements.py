@@ -30,12 +30,12 @@ class NetworkRequirements:
 
     @property
     def storage_matters(self) -> bool:
-        """Whether epochs after the first would wait for storage at any of the node counts, however long a step takes (`storage_verdict` tells "no" from "unclear"); `scaling` says where, and of first epochs. Costs nothing."""
+        """Whether epochs after the first would wait for storage at any of the node counts, however long a step takes and wherever uncertain figures of storage lie in their intervals (`storage_verdict` tells "no" from "unclear"); `scaling` says where, and of first epochs. Costs nothing."""
         return YES in self._answer.required.verdicts
 
     @property
     def storage_verdict(self) -> str:
-        """ "yes", "no", or "unclear" where it depends on how long a step takes, which a roofline does not say. Costs nothing."""
+        """ "yes", "no", or "unclear" where it depends on how long a step takes, which a roofline does not say, or on figures of storage that are known only within an interval. Costs nothing."""
         verdicts = self._answer.required.verdicts
         return next((verdict for verdict in (YES, UNCLEAR) if verdict in verdicts), NO)
 

@@ -65,16 +65,22 @@ def _about_storage(requirements: Requirements) -> Iterator[Finding]:
     points, verdicts = requirements.scaling, requirements.verdicts
     waiting = [point for point, verdict in zip(points, verdicts, strict=True) if verdict == YES]
     unknown = [point.nodes for point in points if not point.source_known]
-    unclear = [point.nodes for point, verdict in zip(points, verdicts, strict=True) if verdict == UNCLEAR and point.source_known]  # fmt: skip
+    unclear = [point.nodes for point, verdict in zip(points, requirements.described_verdicts, strict=True) if verdict == UNCLEAR and point.source_known]  # fmt: skip
+    turned = [(point.nodes, turn) for point, turn in zip(points, requirements.turns, strict=True) if turn is not None]
     far = requirements.machine.far.name
     if unknown:
         yield Finding("storage_unknown", {"where": _span(unknown), "system": requirements.machine.name, "tier": far})
     if unclear:
         evidence = {"where": _span(unclear), "about": requirements.step.about, "low": requirements.step.low}
         yield Finding("storage_unclear", {**evidence, "high": requirements.step.high})
-    if not waiting and not unclear and not unknown:
+    if turned:
+        names = [figure.path for _, turn in turned for figure in turn.figures] or [f"several figures of {tier}" for _, turn in turned for tier in turn.tiers]  # fmt: skip
+        evidence = {"where": _span([nodes for nodes, _ in turned]), "rests_on": list(dict.fromkeys(names))}
+        yield Finding("storage_uncertain", evidence)
+    if not waiting and not unclear and not unknown and not turned:
         where = _span([point.nodes for point in points])
-        times = max(point.far_times or 1.0 for point in requirements.fast)
+        slowest = () if requirements.storage is None else requirements.storage.slow
+        times = max(point.far_times or 1.0 for point in (*requirements.fast, *slowest))
         if times < HARDLY:
             yield Finding("storage_hidden", {"where": where})
         else:

@@ -21,6 +21,7 @@ from tierscope.arch.scaling import Scaled, ScaledTraining, scaled
 from tierscope.arch.step_memory import CUDNN, Policy, StepMemory, step_memory
 from tierscope.arch.step_seconds import StepSeconds, from_roofline
 from tierscope.errors import UserError
+from tierscope.spec.storage_ends import UncertainFigure
 
 MOST_BATCH = 1 << 20
 AT_PEAK = 0.9  # of the roofline: no step is shorter; caches may save some bytes
@@ -52,6 +53,24 @@ class BatchNeeds:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageTurn:
+    """What turns the verdict of a number of nodes round, within its interval: figures that do so alone, those that change reads most first; or tiers whose figures do together."""
+
+    figures: tuple[UncertainFigure, ...]
+    tiers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSpan:
+    """Every number of nodes with storage at the ends of its uncertain figures (`spec/storage_ends.py`). `turns`: None where the verdict stays."""
+
+    figures: tuple[UncertainFigure, ...]
+    slow: tuple[Scaled, ...]  # with the shortest step
+    fast: tuple[Scaled, ...]  # with the longest
+    turns: tuple[StorageTurn | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Requirements:
     network: Network
     machine: Machine
@@ -75,11 +94,26 @@ class Requirements:
     step: StepSeconds
     fast: tuple[Scaled, ...]  # the same with the shortest step that may be
     slow: tuple[Scaled, ...]  # and with the longest
+    job: ScaledTraining
+    storage: StorageSpan | None = None  # None: no figure of its tiers is uncertain
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """For every number of nodes, whether storage matters: yes, no, or unclear where that depends on how long a step takes, where nothing says how fast storage is, and for a batch that does not fit."""
+        """For every number of nodes, whether storage matters: yes, no, or unclear where that depends on how long a step takes or on uncertain figures of storage, where nothing says how fast storage is, and for a batch that does not fit."""
+        return tuple(
+            verdict if turn is None else UNCLEAR
+            for verdict, turn in zip(self.described_verdicts, self.turns, strict=True)
+        )
+
+    @property
+    def described_verdicts(self) -> tuple[str, ...]:
+        """With storage as the system's file describes it, whatever the intervals of its figures."""
         return tuple(map(self._verdict, self.fast, self.slow))
+
+    @property
+    def turns(self) -> tuple[StorageTurn | None, ...]:
+        """For every number of nodes, what of storage's uncertain figures turns the verdict round."""
+        return (None,) * len(self.scaling) if self.storage is None else self.storage.turns
 
     def _verdict(self, fast: Scaled, slow: Scaled) -> str:
         if not (self.batches[0].fits and fast.source_known) or fast.storage_matters != slow.storage_matters:
@@ -150,6 +184,7 @@ def requirements(
         step=step,
         fast=tuple(scaled(replace(job, step_seconds=step.low), machine, nodes) for nodes in wish.nodes),
         slow=tuple(scaled(replace(job, step_seconds=step.high), machine, nodes) for nodes in wish.nodes),
+        job=job,
     )
 
 

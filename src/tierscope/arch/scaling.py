@@ -56,6 +56,13 @@ class Scaled:
         return self.later_from == MEMORY or self.far_seconds is not None or self.near_seconds is not None
 
     @property
+    def reads_seconds(self) -> float:
+        """Of later epochs from the tiers, whatever they are hidden by; none from main memory."""
+        if self.later_from == MEMORY:
+            return 0.0
+        return min((seconds for seconds in (self.far_seconds, self.near_seconds) if seconds is not None), default=0.0)
+
+    @property
     def far_times(self) -> float | None:
         """How many times as long a later epoch takes if it is read from the far tier again; None: nothing says how fast that is."""
         if self.far_seconds is None or not self.later_seconds:

@@ -4,6 +4,7 @@ The bound of `predict/bound.py` on counts that are drawn instead of laid out, so
 process for each accelerator, with so many reading threads; reads of 4 MiB; a packed file is read from start to end by one process.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tierscope.arch.machine import Machine
@@ -17,6 +18,8 @@ _MOST_RANKS = 16_384  # beyond that it would take seconds
 _MOST_PIECES = 1024  # of one file: larger ones are read in larger pieces
 _SEED = 42
 
+_Times = tuple[float | None, float | None]  # of the far tier and of the near one
+
 
 def reading_threads(machine: Machine) -> int:
     """Of each process: the node's cores divided by its accelerators, but not more than loaders usually start."""
@@ -26,23 +29,28 @@ def reading_threads(machine: Machine) -> int:
 def with_station_times(requirements: Requirements, system: System) -> Requirements:
     """Every point of the scaling with what its storage needs; unchanged where the tiers have no rates."""
     times = [_point_times(requirements, system, point) for point in requirements.scaling]
-
-    def settled(points: tuple[Scaled, ...]) -> tuple[Scaled, ...]:
-        return tuple(
-            point if far is None else with_stations(point, requirements.machine, far, near)
-            for point, (far, near) in zip(points, times, strict=True)
-        )
-
     return replace(
         requirements,
-        scaling=settled(requirements.scaling),
-        fast=settled(requirements.fast),
-        slow=settled(requirements.slow),
+        scaling=_settled(requirements, requirements.scaling, times),
+        fast=_settled(requirements, requirements.fast, times),
+        slow=_settled(requirements, requirements.slow, times),
     )
 
 
-def _point_times(requirements: Requirements, system: System, point: Scaled) -> tuple[float | None, float | None]:
-    """Of the far tier and of the near one; they do not depend on how long a step takes."""
+def with_stations_of(requirements: Requirements, system: System, points: Sequence[Scaled]) -> tuple[Scaled, ...]:
+    """Other points of the same training, on the requirements' machine."""
+    return _settled(requirements, points, [_point_times(requirements, system, point) for point in points])
+
+
+def _settled(requirements: Requirements, points: Sequence[Scaled], times: Sequence[_Times]) -> tuple[Scaled, ...]:
+    return tuple(
+        point if far is None else with_stations(point, requirements.machine, far, near)
+        for point, (far, near) in zip(points, times, strict=True)
+    )
+
+
+def _point_times(requirements: Requirements, system: System, point: Scaled) -> _Times:
+    """They do not depend on how long a step takes."""
     if point.nodes * requirements.machine.accelerators > _MOST_RANKS:
         return None, None
     far = _seconds(requirements, system, point, len(system.tiers) - 1)

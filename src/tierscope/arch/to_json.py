@@ -13,7 +13,12 @@ PLACEMENT = "later epochs come from main memory where the share fits, else from 
 
 
 def to_json(requirements: Requirements, layers: bool = False) -> JsonObject:
-    """`layers`: every layer too. `storage_matters`, of every number of nodes and in all: however long a step takes; `storage_verdict` tells "no" from "unclear"."""
+    """`layers`: every layer too. `storage_matters`, of every number of nodes and in all: however long a step takes and wherever the figures of storage lie in their intervals;
+    `storage_verdict` tells "no" from "unclear".
+
+    `storage_slow`, `storage_fast`: later epochs with the shortest step and storage as slow as its figures allow, and with the longest and as fast. `storage_rests_on`: figures that alone
+    turn the verdict within their intervals, and tiers whose figures do together; null where it stays. All three are null where no figure of storage is uncertain.
+    """
     wish, verdicts = requirements.wish, requirements.verdicts
     waiting = [point.nodes for point, verdict in zip(requirements.scaling, verdicts, strict=True) if verdict == YES]
     document = {
@@ -60,8 +65,13 @@ def to_json(requirements: Requirements, layers: bool = False) -> JsonObject:
         "node_sample_bandwidth_at_peak": requirements.node_sample_bandwidth_at_peak,
         "node_file_bandwidth_at_peak": requirements.node_file_bandwidth_at_peak,
         "scaling": [
-            {**_point(point), "storage_matters": verdict == YES, "storage_verdict": verdict}
-            for point, verdict in zip(requirements.scaling, verdicts, strict=True)
+            {
+                **_point(point),
+                "storage_matters": verdict == YES,
+                "storage_verdict": verdict,
+                **_within(requirements, place),
+            }
+            for place, (point, verdict) in enumerate(zip(requirements.scaling, verdicts, strict=True))
         ],
         "assumed": {"shuffle": SHUFFLE, "placement": PLACEMENT},
         "fits_memory_from_nodes": fits_from(requirements.scaling),
@@ -83,6 +93,31 @@ def machine_balances(requirements: Requirements) -> dict[str, float]:
 
 def _point(point: Scaled) -> JsonObject:
     return {**asdict(point), "staging_gain": point.staging_gain, "far_times": point.far_times}
+
+
+def _within(requirements: Requirements, place: int) -> JsonObject:
+    """A number of nodes with storage at the ends of its uncertain figures."""
+    storage = requirements.storage
+    if storage is None:
+        return {"storage_slow": None, "storage_fast": None, "storage_rests_on": None}
+    turn = storage.turns[place]
+    rests_on = (
+        None if turn is None else {"figures": [figure.path for figure in turn.figures], "tiers": list(turn.tiers)}
+    )
+    return {
+        "storage_slow": _later(storage.slow[place]),
+        "storage_fast": _later(storage.fast[place]),
+        "storage_rests_on": rests_on,
+    }
+
+
+def _later(point: Scaled) -> JsonObject:
+    return {
+        "later_seconds": point.later_seconds,
+        "later_from": point.later_from,
+        "waits_for": point.waits_for,
+        "storage_matters": point.storage_matters,
+    }
 
 
 def _batch(needs: BatchNeeds) -> JsonObject:

@@ -19,11 +19,12 @@ from tierscope.arch.precision import OPTIMIZER_STATES, PARAMETER_BYTES, PRECISIO
 from tierscope.arch.requirements import Requirements, Wish, requirements
 from tierscope.arch.stations import TRANSFER_BYTES, reading_threads, with_station_times
 from tierscope.arch.step_seconds import PREDICTED, StepSeconds, given
+from tierscope.arch.storage_span import with_storage_span
 from tierscope.arch.to_json import to_json
 from tierscope.errors import UserError, shell_word
 from tierscope.jsonable import JsonObject
 from tierscope.spec import known, option_values
-from tierscope.spec.study import System
+from tierscope.spec.known import KnownSystem
 from tierscope.units import closest, parse_bandwidth, parse_fraction, parse_seconds
 
 if TYPE_CHECKING:
@@ -68,13 +69,13 @@ def require(model: str, wanted: RequireOptions) -> Answer:
     """Refuses what cannot be read first, then what cannot be found."""
     wish = _wish(wanted)
     shape = None if wanted.input is None else option_values.read_shape(wanted.input)
-    system, machine = _system(wanted.system)
+    loaded, machine = _system(wanted.system)
     wish = replace(wish, nodes=wish.nodes or tuple(option_values.powers(1, machine.nodes)))
     network, data = _network(model, shape)
     data = _changed(data, wanted)
     step, machine = known_step(wanted, network, machine, wish)
     required = requirements(network, machine, data, wish, step)
-    required = with_station_times(required, system)
+    required = with_storage_span(with_station_times(required, loaded.system), loaded)
     return Answer(required, tuple(find(required)))
 
 
@@ -111,7 +112,7 @@ def _described() -> list[str]:
     return [name for name in known.names() if known.load_system(name).system.hardware.accelerator.count]
 
 
-def _system(name: str | None) -> tuple[System, Machine]:
+def _system(name: str | None) -> tuple[KnownSystem, Machine]:
     if name is None:
         raise UserError(f"--system is missing; use one of {', '.join(_described())}, or your own YAML file")
     try:
@@ -126,7 +127,7 @@ def _system(name: str | None) -> tuple[System, Machine]:
             for key, figure in loaded.figures.items()
         )
     ]
-    return loaded.system, replace(machine_of(loaded.name, loaded.system), assumed_tiers=tuple(assumed))
+    return loaded, replace(machine_of(loaded.name, loaded.system), assumed_tiers=tuple(assumed))
 
 
 def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet]:

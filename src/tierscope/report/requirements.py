@@ -8,7 +8,7 @@ from rich.text import Text
 
 from tierscope.analysis.wording import Finding
 from tierscope.arch.networks import shown
-from tierscope.arch.requirements import MOST_BATCH, Requirements, Wish
+from tierscope.arch.requirements import MOST_BATCH, UNCLEAR, Requirements, Wish
 from tierscope.arch.scaling import MEMORY, Scaled
 from tierscope.arch.step_seconds import MEASURED, PREDICTED, ROOFLINE
 from tierscope.arch.to_json import PLACEMENT, SHUFFLE
@@ -232,4 +232,10 @@ def step_sentence(requirements: Requirements) -> str:
     reads = f"; reads take as long as {'the stations of the tiers need' if stations else 'plain bandwidths say, without opens and latencies'}"
     if requirements.machine.assumed_tiers:
         reads += f"; bandwidths of {' and '.join(requirements.machine.assumed_tiers)} are themselves assumed, as the system's file says"
+        reads += ", and anywhere within their intervals the answer is the same" if _holds(requirements) else ""
     return f"A step of batch {requirements.wish.batches[0]:,} takes {length}: {step.about}{outside}.{apart} Assumed: {SHUFFLE}; {PLACEMENT}{reads}."
+
+
+def _holds(requirements: Requirements) -> bool:
+    """Whether storage's uncertain figures were varied, and every verdict is clear wherever they lie."""
+    return requirements.storage is not None and UNCLEAR not in requirements.verdicts

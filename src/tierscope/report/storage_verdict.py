@@ -8,24 +8,36 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tierscope.arch.requirements import NO, YES, Requirements
+from tierscope.arch.requirements import NO, YES, Requirements, StorageTurn
 from tierscope.arch.scaling import HARDLY, MEMORY, Scaled
-from tierscope.units import about_bytes, about_seconds, counted
+from tierscope.spec.storage_ends import ASSUMED
+from tierscope.units import about_bandwidth, about_bytes, about_seconds, counted
+
+_NAMED = 2  # figures that turn an answer; the others are in JSON
 
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """Neighbouring numbers of nodes with one answer: as the step is taken to be, with the shortest that may be, and with the longest."""
+    """Neighbouring numbers of nodes with one answer: as the step is taken to be, with the shortest that may be, and with the longest. `verdict`: with storage as it is described.
+
+    `slowest`: with the shortest step and storage as slow as its figures allow.
+    """
 
     verdict: str
+    turn: StorageTurn | None
     points: Sequence[Scaled]
     fast: Sequence[Scaled]
     slow: Sequence[Scaled]
+    slowest: Sequence[Scaled]
 
     @property
     def where(self) -> str:
         first, last = self.points[0].nodes, self.points[-1].nodes
         return f"on {counted(first, 'node', grouped=True)}" if first == last else f"on {first:,} to {last:,} nodes"
+
+    @property
+    def is_free(self) -> bool:
+        return _is_free(self.fast[0]) and _is_free(self.slowest[0])
 
     @property
     def place(self) -> str:
@@ -46,7 +58,8 @@ def fit_sentence(requirements: Requirements) -> str | None:
 
 def storage_sentence(requirements: Requirements) -> str:
     doubt = ""
-    answers = "; ".join(_said(clause, requirements) for clause in _clauses(requirements))
+    clauses = tuple(_clauses(requirements))
+    answers = "; ".join(_said(clause, requirements) for clause in clauses)
     if not requirements.step_plausible:
         step, thought = requirements.step, requirements.plausible_step
         doubt = (
@@ -62,7 +75,7 @@ def storage_sentence(requirements: Requirements) -> str:
         answers += f" (exchange is not counted on {where}: {machine.name} does not say how fast its links are)"
     if requirements.data.assumed:
         answers += f" (assumed: {requirements.data.samples:,} samples of {about_bytes(requirements.data.file_bytes)}; use --samples and --sample-file-bytes)"
-    return f"Does storage matter? {doubt}{answers if doubt else answers[0].upper() + answers[1:]}."
+    return f"Does storage matter? {doubt}{answers if doubt else answers[0].upper() + answers[1:]}.{_to_settle(clauses, requirements)}"
 
 
 def span(low: float, high: float, text: Callable[[float], str], between: str = " to ") -> str:
@@ -72,15 +85,33 @@ def span(low: float, high: float, text: Callable[[float], str], between: str = "
 
 
 def _clauses(requirements: Requirements) -> Iterator[_Clause]:
-    rows = zip(requirements.verdicts, requirements.scaling, requirements.fast, requirements.slow, strict=True)
-    for (verdict, _), group in groupby(rows, key=lambda row: (row[0], _rests_on(row[0], row[2]))):
-        _, points, fast, slow = zip(*group, strict=True)
-        yield _Clause(verdict, points, fast, slow)
+    storage = requirements.storage
+    rows = zip(
+        requirements.described_verdicts,
+        requirements.turns,
+        requirements.scaling,
+        requirements.fast,
+        requirements.slow,
+        requirements.fast if storage is None else storage.slow,
+        strict=True,
+    )
+    for (verdict, _, _), group in groupby(
+        rows, key=lambda row: (row[0], _rests_on(row[0], row[3], row[5]), _named(row[1]))
+    ):
+        _, turns, points, fast, slow, slowest = zip(*group, strict=True)
+        yield _Clause(verdict, turns[0], points, fast, slow, slowest)
 
 
-def _rests_on(verdict: str, fast: Scaled) -> str:
+def _rests_on(verdict: str, fast: Scaled, slowest: Scaled) -> str:
     """The place that samples come from, if it matters which."""
-    return "" if verdict == NO and _is_free(fast) else fast.later_from
+    return "" if verdict == NO and _is_free(fast) and _is_free(slowest) else fast.later_from
+
+
+def _named(turn: StorageTurn | None) -> tuple[str, ...]:
+    """What turns an answer, most important first."""
+    if turn is None:
+        return ()
+    return tuple(figure.path for figure in turn.figures[:_NAMED]) or turn.tiers
 
 
 def _is_free(point: Scaled) -> bool:
@@ -89,11 +120,12 @@ def _is_free(point: Scaled) -> bool:
 
 
 def _said(clause: _Clause, requirements: Requirements) -> str:
+    if clause.turn is not None:
+        return _turned(clause, clause.turn, requirements)
     if clause.verdict == NO:
-        return _no(clause, requirements)
+        return f"no {clause.where}{_no(clause, requirements)}"
     if clause.verdict == YES:
-        times = span(max(map(_excess, clause.slow)), max(map(_excess, clause.fast)), _factor)
-        return f"yes {clause.where}: an epoch waits for {clause.place}{_why_there(clause, requirements)}, {times} × as long as everything else takes{_instead(clause, requirements)}"
+        return f"yes {clause.where}: {_yes(clause, requirements)}"
     if not clause.points[0].source_known:
         return f"unclear {clause.where}: system {requirements.machine.name} does not say how fast its storage is"
     step = requirements.step
@@ -104,14 +136,63 @@ def _said(clause: _Clause, requirements: Requirements) -> str:
     )
 
 
+def _yes(clause: _Clause, requirements: Requirements) -> str:
+    times = span(max(map(_excess, clause.slow)), max(map(_excess, clause.fast)), _factor)
+    return f"an epoch waits for {clause.place}{_why_there(clause, requirements)}, {times} × as long as everything else takes{_instead(clause, requirements)}"
+
+
+def _turned(clause: _Clause, turn: StorageTurn, requirements: Requirements) -> str:
+    """Either answer with storage as the file has it, what that rests on, and the rate at which it turns: for the step that is hidden most easily, or least."""
+    step = requirements.step
+    exact = step.low == step.high
+    rests = f"but that rests on {_uncertain(turn)}"
+    if clause.verdict == YES:
+        hides = (
+            "storage does not matter"
+            if exact
+            else f"the longest step that may be ({about_seconds(step.high)}) hides the reads"
+        )
+        return f"unclear {clause.where}: going by the system's file, {_yes(clause, requirements)}, {rests}; where a node reads more than {_needed(clause.slow)}, {hides}"
+    with_step = "" if exact else f" with the shortest step that may be ({about_seconds(step.low)})"
+    times = _factor(max(map(_excess, clause.slowest)))
+    return (
+        f"unclear {clause.where}: going by the system's file, no{_no(clause, requirements)}, {rests}; where a node reads less than {_needed(clause.fast)}, "
+        f"storage matters{with_step}: an epoch takes up to {times} × as long as everything else"
+    )
+
+
+def _needed(points: Sequence[Scaled]) -> str:
+    """What a node must read to wait for nothing, on whichever number of nodes that is most."""
+    return about_bandwidth(max(point.share_bytes / point.others_seconds for point in points))
+
+
+def _uncertain(turn: StorageTurn) -> str:
+    if not turn.figures:
+        return f"several figures of {' and '.join(turn.tiers)}, which are known only within intervals"
+    return " and on ".join(f"{figure.path} ({figure.kind}: {figure.interval})" for figure in turn.figures[:_NAMED])
+
+
+def _to_settle(clauses: Sequence[_Clause], requirements: Requirements) -> str:
+    """What to do about answers that storage's figures turn."""
+    turns = [clause.turn for clause in clauses if clause.turn is not None]
+    if not turns:
+        return ""
+    keys = list(dict.fromkeys(figure.path for turn in turns for figure in turn.figures[:_NAMED]))
+    ways = [] if requirements.step.low == requirements.step.high else ["measure a step"]
+    if not keys or any(figure.kind == ASSUMED for turn in turns for figure in turn.figures):
+        ways.append("measure the storage with 'tierscope probe'")
+    ways.append(f"set {' and '.join(keys) if 0 < len(keys) <= _NAMED else 'its figures'} in the system's file")
+    return f" To settle it, {', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
+
+
 def _no(clause: _Clause, requirements: Requirements) -> str:
     far = requirements.machine.far.name
     waits = " and ".join(dict.fromkeys(point.waits_for for point in clause.points))
-    if _is_free(clause.fast[0]):
+    if clause.is_free:
         alone = "" if all(point.later_from == far for point in clause.points) else f", even if every epoch is read from {far}"  # fmt: skip
-        return f"no {clause.where}{alone}: after the first, epochs wait for {waits}"
+        return f"{alone}: after the first, epochs wait for {waits}"
     kept = "main memory keeps the samples" if clause.place == MEMORY else f"the data are staged on {clause.place}"
-    return f"no {clause.where}, if {kept}: then epochs wait for {waits}{_instead(clause, requirements)}"
+    return f", if {kept}: then epochs wait for {waits}{_instead(clause, requirements)}"
 
 
 def _instead(clause: _Clause, requirements: Requirements) -> str:
@@ -123,7 +204,8 @@ def _instead(clause: _Clause, requirements: Requirements) -> str:
     if not times:
         return f" (how fast {far} is, the system does not say)"
     if max(times) < HARDLY:
-        return ""
+        longest = max(point.far_times or 1.0 for point in clause.slowest)
+        return "" if longest < HARDLY else f" (read from {far} instead, as slow as its figures allow, an epoch takes up to {_factor(longest)} × as long)"  # fmt: skip
     longer = f"up to {_factor(max(times))}" if min(times) < HARDLY else span(min(times), max(times), _factor)
     return f" (read from {far} instead, an epoch takes {longer} × as long)"
 

@@ -38,17 +38,17 @@ class KnownFigure:
     high: Number | None = None
 
 
-def _given(key: Key) -> Kind:
+def given_kind(key: Key) -> Kind:
     return key.kind.kind if isinstance(key.kind, Optional) else key.kind
 
 
 def is_number(key: Key) -> bool:
-    return isinstance(_given(key), Bounded)
+    return isinstance(given_kind(key), Bounded)
 
 
 def nearest(key: Key, value: float) -> float:
     """A number that was computed, as near as a file may have it."""
-    kind = _given(key)
+    kind = given_kind(key)
     assert isinstance(kind, Bounded)
     rounded = kind.nearest(value)
     return round(rounded) if isinstance(kind, Integer | Bytes) and math.isfinite(rounded) else rounded

@@ -148,8 +148,10 @@ def _mark_largest(drawing: _Drawing, needs: BatchNeeds) -> None:
 
 
 def _if_steps(requirements: Requirements) -> str:
-    """Behind a verdict that longer steps would change."""
-    return ", if steps are as short as drawn here" if UNCLEAR in requirements.verdicts else ""
+    """Behind a verdict that longer steps, or other storage within what is known of it, would change."""
+    steps = ", if steps are as short as drawn here" if UNCLEAR in requirements.described_verdicts else ""
+    storage = ", going by the system's file" if any(requirements.turns) else ""
+    return storage + steps
 
 
 def draw_scaling(requirements: Requirements, name: str) -> Figure:
@@ -274,7 +276,7 @@ def _scaling_sentences(requirements: Requirements) -> Iterator[str]:
     yield (
         f"Storage matters on {', '.join(f'{nodes:,}' for nodes in waiting)} nodes{_if_steps(requirements)}."
         if waiting
-        else "Storage does not matter after the first epoch."
+        else f"Storage does not matter after the first epoch{_if_steps(requirements) if any(requirements.turns) else ''}."
     )
     fits = fits_from(points)
     if fits is not None:

@@ -1,0 +1,199 @@
+"""A verdict on storage that rests on figures which are known only within an interval."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tierscope.arch.requirements import Requirements
+from tierscope.arch.storage_span import with_storage_span
+from tierscope.commands.require import Answer, RequireOptions, answer_json, require
+from tierscope.report.drawn.requirements import draw_requirements
+from tierscope.report.requirements import step_sentence
+from tierscope.report.requirements_page import requirements_page
+from tierscope.report.storage_verdict import storage_sentence
+from tierscope.spec.known import load_system
+
+SYSTEM = """\
+system: box
+nodes: 2
+hardware: {{accelerator: {{count: 1, memory: 16 GB, memory_bandwidth: 900 GB/s, fp32: 15.7 TFLOP/s}}, network_bandwidth: 10 GB/s}}
+tiers: {{gfs: {{path: /tmp/x, {rates}}}}}
+"""
+SETTLE = (
+    " To settle it, measure the storage with 'tierscope probe', or set tiers.gfs.node_bandwidth in the system's file."
+)
+NEEDED = "170 MB/s"  # 10 samples of 17 MB in a second
+
+
+def asked(tmp_path: Path, rates: str, *figures: str, step_seconds: float | None = 0.1, nodes: str = "1,2") -> Answer:
+    path = tmp_path / "box.yaml"
+    told = "".join(f"  tiers.gfs.{figure}\n" for figure in figures)
+    path.write_text(SYSTEM.format(rates=rates) + (f"figures:\n{told}" if told else ""))
+    return require("cosmoflow", RequireOptions(system=str(path), step_seconds=step_seconds, nodes=nodes))
+
+
+def assumed(key: str, low: str, high: str) -> str:
+    return f"{key}: {{assumed: by age, low: {low}, high: {high}}}"
+
+
+def test_a_yes_that_a_faster_tier_within_its_interval_would_turn_is_unclear(tmp_path: Path) -> None:
+    answer = asked(tmp_path, "node_bandwidth: 100 MB/s", assumed("node_bandwidth", "50 MB/s", "400 MB/s"))
+    assert answer.required.described_verdicts == ("yes", "yes")
+    assert answer.required.verdicts == ("unclear", "unclear")
+    assert storage_sentence(answer.required) == (
+        "Does storage matter? Unclear on 1 to 2 nodes: going by the system's file, an epoch waits for gfs, 1.7 × as long as everything else takes, but that rests on "
+        f"tiers.gfs.node_bandwidth (assumed: 50 MB/s to 400 MB/s); where a node reads more than {NEEDED}, storage does not matter.{SETTLE}"
+    )
+
+
+def test_a_no_that_a_slower_tier_within_its_interval_would_turn_is_unclear(tmp_path: Path) -> None:
+    answer = asked(tmp_path, "node_bandwidth: 300 MB/s", assumed("node_bandwidth", "100 MB/s", "400 MB/s"))
+    assert answer.required.described_verdicts == ("no", "no")
+    assert answer.required.verdicts == ("unclear", "unclear")
+    assert storage_sentence(answer.required) == (
+        "Does storage matter? Unclear on 1 to 2 nodes: going by the system's file, no: after the first, epochs wait for compute, but that rests on "
+        f"tiers.gfs.node_bandwidth (assumed: 100 MB/s to 400 MB/s); where a node reads less than {NEEDED}, storage matters: an epoch takes up to 1.7 × as long as everything else.{SETTLE}"
+    )
+
+
+@pytest.mark.parametrize(("rate", "low", "high", "verdict"), [("100", "50", "150", "yes"), ("300", "200", "400", "no")])
+def test_an_interval_on_one_side_of_the_needed_rate_turns_nothing(
+    tmp_path: Path, rate: str, low: str, high: str, verdict: str
+) -> None:
+    answer = asked(tmp_path, f"node_bandwidth: {rate} MB/s", assumed("node_bandwidth", f"{low} MB/s", f"{high} MB/s"))
+    assert answer.required.verdicts == (verdict, verdict)
+    said = storage_sentence(answer.required)
+    assert "rests on" not in said
+    assert "settle" not in said
+    assert step_sentence(answer.required).endswith("and anywhere within their intervals the answer is the same.")
+
+
+@pytest.mark.parametrize(
+    "figures", [(), ("node_bandwidth: {source: measured}",), (assumed("node_bandwidth", *["100 MB/s"] * 2),)]
+)
+def test_a_file_without_intervals_is_answered_as_it_stands(tmp_path: Path, figures: tuple[str, ...]) -> None:
+    answer = asked(tmp_path, "node_bandwidth: 100 MB/s", *figures)
+    assert answer.required.storage is None
+    assert answer.required.verdicts == ("yes", "yes")
+    point = answer_json(answer)["scaling"][0]
+    assert point["storage_slow"] is point["storage_fast"] is point["storage_rests_on"] is None
+
+
+def test_what_turns_alone_is_named_most_important_first(tmp_path: Path) -> None:
+    """Slow servers cost more than a slow link here; the latency changes nothing."""
+    answer = asked(
+        tmp_path,
+        "node_bandwidth: 300 MB/s, bandwidth: 100 MB/s, servers: 8, latency: 1 ms",
+        assumed("latency", "0.5 ms", "2 ms"),
+        assumed("node_bandwidth", "120 MB/s", "400 MB/s"),
+        assumed("servers", "1", "16"),
+        assumed("bandwidth", "20 MB/s", "200 MB/s"),
+        nodes="1",
+    )
+    (first,) = answer.required.turns
+    assert first is not None
+    assert [figure.path.split(".")[-1] for figure in first.figures] == ["servers", "node_bandwidth", "bandwidth"]
+    said = storage_sentence(answer.required)
+    assert (
+        "tiers.gfs.servers (assumed: 1 to 16) and on tiers.gfs.node_bandwidth (assumed: 120 MB/s to 400 MB/s); where"
+        in said
+    )
+    assert said.endswith("or set tiers.gfs.servers and tiers.gfs.node_bandwidth in the system's file.")
+
+
+def test_where_only_several_turn_it_their_tier_is_named(tmp_path: Path) -> None:
+    both = (assumed(key, "50 MB/s", "1 GB/s") for key in ("node_bandwidth", "device_bandwidth"))
+    answer = asked(tmp_path, "node_bandwidth: 100 MB/s, device_bandwidth: 100 MB/s", *both)
+    said = storage_sentence(answer.required)
+    assert answer_json(answer)["scaling"][0]["storage_rests_on"] == {"figures": [], "tiers": ["gfs"]}
+    assert "but that rests on several figures of gfs, which are known only within intervals; where" in said
+    assert said.endswith("measure the storage with 'tierscope probe', or set its figures in the system's file.")
+    assert any("several figures of gfs" in finding.text for finding in answer.findings)
+
+
+def test_a_fit_with_an_open_end_is_not_asked_for_a_probe(tmp_path: Path) -> None:
+    answer = asked(tmp_path, "node_bandwidth: 100 MB/s", "node_bandwidth: {fitted: to a run, low: 90 MB/s, high: null}")
+    said = storage_sentence(answer.required)
+    assert "(fitted: at least 90 MB/s)" in said
+    assert said.endswith(" To settle it, set tiers.gfs.node_bandwidth in the system's file.")
+
+
+def test_a_verdict_that_the_step_leaves_unclear_stays_so(tmp_path: Path) -> None:
+    interval = assumed("node_bandwidth", "50 MB/s", "400 MB/s")
+    answer = asked(tmp_path, "node_bandwidth: 100 MB/s", interval, step_seconds=None)
+    assert answer.required.verdicts == answer.required.described_verdicts == ("unclear", "unclear")
+    assert answer.required.turns == (None, None)
+    assert "with the shortest step that may be" in storage_sentence(answer.required)
+
+
+def test_json_has_both_ends_and_what_the_verdict_rests_on(tmp_path: Path) -> None:
+    document = answer_json(
+        asked(tmp_path, "node_bandwidth: 100 MB/s", assumed("node_bandwidth", "50 MB/s", "400 MB/s"))
+    )
+    point = document["scaling"][0]
+    assert (point["storage_verdict"], point["storage_matters"], point["waits_for"]) == ("unclear", False, "gfs")
+    assert point["storage_rests_on"]["figures"] == ["tiers.gfs.node_bandwidth"]
+    assert (point["storage_slow"]["storage_matters"], point["storage_fast"]["storage_matters"]) == (True, False)
+    assert point["storage_slow"]["later_seconds"] == pytest.approx(262_144 * 17e6 / 50e6, rel=0.02)
+    assert point["storage_fast"]["waits_for"] == "compute"
+    assert document["storage_matters_from_nodes"] is None
+
+
+def test_page_and_figures_say_what_the_terminal_says(tmp_path: Path) -> None:
+    answer = asked(tmp_path, "node_bandwidth: 100 MB/s", assumed("node_bandwidth", "50 MB/s", "400 MB/s"))
+    drawn = draw_requirements(answer.required)
+    page = requirements_page(answer.required, answer.findings, drawn).decode()
+    assert "but that rests on tiers.gfs.node_bandwidth (assumed: 50 MB/s to 400 MB/s)" in page
+    captions = " ".join(figure.caption for figure in drawn)
+    assert "Storage matters on 1, 2 nodes, going by the system's file." in captions
+    kinds = [finding.kind for finding in answer.findings]
+    assert "storage_uncertain" in kinds
+    assert not {"storage_limits", "storage_hidden", "storage_staged", "storage_unclear"} & set(kinds)
+
+
+def test_a_no_from_memory_is_not_said_to_hold_from_any_tier(tmp_path: Path) -> None:
+    """The far tier would do as the file has it, but not as slow as it may be."""
+    path = tmp_path / "box.yaml"
+    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace("network_", "memory: 100 TB, network_")
+    path.write_text(f"{text}figures:\n  tiers.gfs.{assumed('node_bandwidth', '100 MB/s', '400 MB/s')}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1))
+    assert answer.required.verdicts == ("no", "no")
+    assert storage_sentence(answer.required) == (
+        "Does storage matter? No on 1 to 2 nodes, if main memory keeps the samples: then epochs wait for compute "
+        "(read from gfs instead, as slow as its figures allow, an epoch takes up to 1.7 × as long)."
+    )
+    (finding,) = (finding for finding in answer.findings if finding.kind.startswith("storage"))
+    assert finding.kind == "storage_staged"
+
+
+def cori(network: str, batch: str, step_seconds: float) -> Requirements:
+    return require(network, RequireOptions(system="cori-gpu", batch=batch, step_seconds=step_seconds)).required
+
+
+@pytest.mark.parametrize(
+    ("network", "batch", "step_seconds", "verdicts"),
+    [
+        ("cosmoflow", "4", 0.216, ("yes",) * 3 + ("no",) * 3),
+        ("deepcam", "2", 0.414, ("yes",) * 3 + ("no",) * 3),
+        ("resnet50", "64", 0.262, ("no",) * 6),
+    ],
+)
+def test_the_studys_networks_get_the_studys_verdicts_anywhere_within_the_intervals(
+    network: str, batch: str, step_seconds: float, verdicts: tuple[str, ...]
+) -> None:
+    """With its steps on V100 (A-X-3): staging made CosmoFlow and DeepCAM faster, and ResNet-50 not."""
+    assert cori(network, batch, step_seconds).verdicts == verdicts
+
+
+def test_a_link_of_which_only_its_nominal_rate_is_known_leaves_cosmoflow_unclear() -> None:
+    """As `cori-gpu` had it: the upper end was the adapter's rate."""
+    known = load_system("cori-gpu")
+    wide = replace(known.figures["tiers.gfs.node_bandwidth"], low=1e9, high=12.5e9)
+    other = replace(known, figures={**known.figures, "tiers.gfs.node_bandwidth": wide})
+    required = with_storage_span(replace(cori("cosmoflow", "4", 0.216), storage=None), other)
+    assert required.verdicts == ("unclear",) * 3 + ("no",) * 3
+    assert "Unclear on 1 to 4 nodes: " in storage_sentence(required)
+    assert "where a node reads more than 2.52 GB/s, storage does not matter; no on 8 nodes" in storage_sentence(
+        required
+    )
