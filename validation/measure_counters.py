@@ -9,6 +9,7 @@ from typing import Any
 
 from tierscope.arch.efficiency import BINS, Kernel
 from tierscope.arch.networks import build_network, shown
+from tierscope.errors import UserError
 from tierscope.helper_process import helper_command, helper_environment
 from tierscope.train.counters import FP32, MEMORY, ONE_STEP, TENSOR, TIME, command, counted_values, kernels_of
 from validation.resumable import OutOfTimeError, TooLongError
@@ -42,8 +43,11 @@ _MOST_SECONDS = 400.0  # of one step: every kernel is run several times
 
 def tensor_metrics() -> list[str]:
     """Those that this device has, of dense products that add up in 32 bits."""
-    listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=True).stdout
-    names = {line.split()[0] for line in listed.splitlines() if line.startswith(TENSOR_OPS)}
+    listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=False)
+    if listed.returncode:
+        said = (listed.stderr or listed.stdout).strip().partition("\n")[0]
+        raise UserError(f"ncu --query-metrics ended with {listed.returncode}: {said}; leave the part counters out")
+    names = {line.split()[0] for line in listed.stdout.splitlines() if line.startswith(TENSOR_OPS)}
     wanted = (f"{TENSOR_OPS}{source}_dst_fp32" for source in ("bf16", "fp16", "tf32"))
     return [f"{name}.sum" for name in wanted if name in names]
 

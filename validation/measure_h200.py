@@ -29,7 +29,7 @@ from tierscope.arch.device_file import dump_device  # noqa: E402
 from tierscope.arch.networks import build_network, find_network  # noqa: E402
 from tierscope.arch.precision import PRECISIONS  # noqa: E402
 from tierscope.arch.step_time import with_smooth  # noqa: E402
-from tierscope.errors import StoppedError  # noqa: E402
+from tierscope.errors import StoppedError, UserError  # noqa: E402
 from tierscope.train import counters, operations  # noqa: E402
 from tierscope.train.ceilings import Ceilings, measure_ceilings  # noqa: E402
 from tierscope.train.device_probe import probe_device  # noqa: E402
@@ -271,7 +271,7 @@ def main() -> int:
     try:
         ledger = Ledger(asked.folder, 60 * asked.minutes, origin(), lambda line: print(line, flush=True))
         measure(ledger, parts)
-    except OtherOriginError as error:
+    except (OtherOriginError, UserError) as error:
         parser.error(str(error))
     print(f"{ledger.spent / 60:.1f} minutes in all calls; {ledger.verdict}")
     return 3 if ledger.left else 0
