@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tierscope.errors import UserError
-from tierscope.predict.case import Case, read_sizes, simulate, with_slowest_weights, with_terms_of
+from tierscope.predict.case import Case, read_sizes, simulate, with_terms_of
 from tierscope.predict.choosing import MOST_TRIES, fit, sketched
 from tierscope.predict.descent import Descended
 from tierscope.predict.fit import Fit, FitProblem, many_throws, softened
@@ -122,12 +122,12 @@ class _Tries:
 def calibrate(
     cases: Sequence[Case], advance: Callable[[int], None] = lambda _: None, so_far: FitSoFar | None = None
 ) -> Calibration:
-    """`advance` is told of every step; there are `work(cases)` of them. `so_far` has the best fit when it is interrupted."""
+    """`cases` have their weights (`with_slowest_weights`). `advance` is told of every step; there are `work(cases)` of them. `so_far` has the best fit when it is interrupted."""
     if len(cases) < _LEAST_CASES:
         raise UserError(
             "one run is not enough to calibrate; measure at least cache rates 0 % and 100 %, two epochs each"
         )
-    cases, tries = with_slowest_weights(cases), _Tries(advance)
+    tries = _Tries(advance)
     best = fit(cases, told=(so_far or FitSoFar()).told, tried=tries.advance)
     tries.rest()
     linear = linearised(cases, best)
@@ -137,9 +137,7 @@ def calibrate(
 
 def finished_early(cases: Sequence[Case], best: Fit) -> Calibration:
     """Of a fit that was interrupted: its intervals are those of its derivatives on a few points, and nothing is left out."""
-    cases = with_slowest_weights(cases)
-    few = sketched(cases)
-    linear = linearised(few, best)
+    linear = linearised(sketched(cases), best)
     return _calibration(cases, best, linear, lambda _: None, leave_out=False)
 
 
