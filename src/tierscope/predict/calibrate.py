@@ -26,8 +26,8 @@ from tierscope.spec.study import System
 
 DRAWS = 24
 _LEAST_CASES = 2
-# What a model error is before anything was left out: at the 104 unseen cache rates of `python -m validation beds` the root mean square of the logarithm
-# is 0.04 (0.037 from three rates, 0.05 from six). How many such errors that is worth is a guess.
+# What a model error is before anything was left out: about that of cache rates that were not measured, of which docs/validation.md has many (section beds);
+# a few there are much farther off. How many such errors that is worth is a guess.
 _USUAL_ERROR, _WORTH = 0.04, 3.0
 _SUSPECT = 0.1  # an error of a step that is worth a fit
 _ROUNDS_WITHOUT = 6  # of a fit without a point, which begins at that with it
