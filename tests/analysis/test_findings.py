@@ -603,7 +603,7 @@ CASES: dict[str, Case] = {
             "bad": "6 s",
             "span": "interval",
             "by": "simulation",
-            "decided": None,
+            "decided": "met",
         },
         lambda: found(run(about=simulated()), goal=6.0),
     ),

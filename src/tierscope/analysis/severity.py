@@ -99,7 +99,9 @@ SEVERITY = {
 
 
 def severity_of(finding: Finding) -> str:
-    """A kind that nobody has ranked is never hidden behind one that somebody has."""
+    """A kind that nobody has ranked is never hidden behind one that somebody has. A goal that counts as met, and may be missed, is no missed goal."""
+    if finding.kind == "goal_unsure" and finding.evidence["decided"] == "met":
+        return WARNING
     return SEVERITY.get(finding.kind, CRITICAL)
 
 
