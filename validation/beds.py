@@ -18,7 +18,7 @@ from tierscope.errors import TierscopeError
 from tierscope.plan.plan import Plan
 from tierscope.plan.reading import reading_of
 from tierscope.predict.calibrate import calibrate
-from tierscope.predict.case import Case
+from tierscope.predict.case import Case, with_slowest_weights
 from tierscope.predict.explore_simulated import simulate_combination
 from tierscope.predict.modelled import improved
 from tierscope.predict.rates import without_rates
@@ -101,7 +101,7 @@ def cases_of(bed: Bed, sizes: Sequence[int], rates: Sequence[float], ranks: int 
 
 def calibrated(cases: Sequence[Case]) -> KnownSystem:
     """By the file that `calibrate -o` writes."""
-    fitted = Calibrated("bed", cases[0].study, calibrate(cases), (), len(cases))
+    fitted = Calibrated("bed", cases[0].study, calibrate(with_slowest_weights(cases)), (), len(cases))
     with tempfile.TemporaryDirectory(prefix="tierscope-beds-") as folder:
         path = os.path.join(folder, "system.yaml")
         write_system(fitted, path)

@@ -74,7 +74,7 @@ def _mode(folder: str, settings: Sequence[str], short: bool) -> list[Compared]:
     nodes, servers = _CALIBRATION
     with Lateness() as lateness:
         calibrated = _measure(folder, nodes, servers, settings, "[0%, 50%, 100%]")
-    calibration, late = calibrate(cases_of([calibrated[0]]).cases), _late_percent(calibrated, lateness)
+    calibration, late = calibrate(cases_of([calibrated[0]]).to_fit), _late_percent(calibrated, lateness)
     rates = "[25%, 75%]" if short else "[0%, 10%, 20%, 30%, 40%, 50%, 60%, 70%, 80%, 90%, 100%]"
     inside = "[25%, 75%]" if short else "[10%, 20%, 30%, 40%, 60%, 70%, 80%, 90%]"
     points = _compared(folder, nodes, servers, settings, inside, calibration)

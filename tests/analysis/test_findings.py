@@ -29,6 +29,7 @@ from tierscope.spec.dump import identity
 from tierscope.spec.goal import Goal
 from tierscope.trace.columns import COLUMNS
 from tierscope.trace.described_logs import ApartSums, KindSums, PathSums, SpawnedWorkers, UnknownPaths
+from tierscope.trace.described_stations import DrawnLayout
 from tierscope.trace.description import DescribedTier, Doubt, Imported, Rereads, Traced
 from tierscope.trace.ops import BACKGROUND_LANE, KINDS
 from tierscope.trace.trace import Trace
@@ -114,6 +115,13 @@ def simulated(**about: Any) -> dict[str, Any]:
 
 def station(name: str, seconds: float) -> dict[str, Any]:
     return {"station": name, "of": 1, "seconds": seconds, "ops": 1}
+
+
+def laid_out(servers: int, **keys: Any) -> Trace:
+    """Simulated with a layout of files that was chosen of nine."""
+    trace = run(about=simulated(), **keys)
+    layout = DrawnLayout(tier="gfs", servers=servers, tried=9)
+    return replace(trace, about=structs.replace(trace.about, drawn_layouts=(layout,)))
 
 
 def overhead(seconds: float) -> dict[str, Any]:
@@ -284,6 +292,11 @@ CASES: dict[str, Case] = {
         lambda: found(run(about=simulated(), compute_seconds=2.0)),
         {},
         lambda: found(run(about=simulated(), compute_seconds=0.0)),
+    ),
+    "layout_drawn": Case(
+        lambda: found(laid_out(4), laid_out(2, rate=0.7, point=1), laid_out(4, rate=0.8, point=2)),
+        {"servers": [2, 4], "tier": "gfs", "tried": 9},
+        lambda: found(run(about=simulated())),
     ),
     "busiest_station": Case(
         lambda: found(run(about=simulated(stations=[station("gfs server 3", 4.0), station("lfs server 0", 3.0)]))),
@@ -603,7 +616,7 @@ CASES: dict[str, Case] = {
             "bad": "6 s",
             "span": "interval",
             "by": "simulation",
-            "decided": None,
+            "decided": "met",
         },
         lambda: found(run(about=simulated()), goal=6.0),
     ),

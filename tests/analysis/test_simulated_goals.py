@@ -9,8 +9,10 @@ from msgspec import structs
 from tests.traces import TIERS, trace_of
 from tierscope.analysis.breakdown import Breakdown, break_down
 from tierscope.analysis.goals import about_goal, is_goal_met
+from tierscope.analysis.severity import CRITICAL, WARNING, severity_of
 from tierscope.analysis.simulated_intervals import au_interval, first_batch_interval
 from tierscope.analysis.times import from_traces
+from tierscope.analysis.wording import Finding
 from tierscope.spec.goal import Goal
 from tierscope.trace.description import Simulated
 
@@ -24,6 +26,14 @@ def simulated(low: float, high: float, epoch: tuple[float, float] = (1.0, 1.0), 
     assert isinstance(trace.about, Simulated)
     trace = replace(trace, about=structs.replace(trace.about, **{"epoch_spread": {1: epoch}, **about}))
     return break_down(from_traces([trace], TIERS, "busy"))
+
+
+def assert_says_how_unsure(finding: Finding, met: bool) -> None:
+    """A goal that counts as met may still be missed: that is a warning."""
+    assert finding.text.startswith("the goal of ")
+    assert "may be missed" in finding.text
+    assert (finding.evidence["decided"] == "met") is met
+    assert severity_of(finding) == (WARNING if met else CRITICAL)
 
 
 NARROW, WIDE = (0.9, 1.2), (0.5, 4.0)
@@ -54,7 +64,10 @@ def test_a_goal_is_judged_by_what_is_known(
     spread: tuple[float, float], about: dict[str, Any], goal: Goal, kind: str, met: bool
 ) -> None:
     breakdown = simulated(*spread, **about)
-    assert [finding.kind for finding in about_goal(breakdown, goal)] == [kind]
+    (finding,) = about_goal(breakdown, goal)
+    assert finding.kind == kind
+    if kind == "goal_unsure":
+        assert_says_how_unsure(finding, met)
     assert is_goal_met(breakdown, goal) is met
 
 
@@ -81,6 +94,8 @@ def test_a_goal_inside_what_was_measured_may_be_missed(
     (finding,) = about_goal(breakdown, Goal("io", goal))
     assert said in finding.text
     assert (finding.kind == "goal_unsure") is ("the median decides" in said)
+    if finding.kind == "goal_unsure":
+        assert_says_how_unsure(finding, met)
     assert is_goal_met(breakdown, Goal("io", goal)) is met
 
 

@@ -12,11 +12,14 @@ from tierscope.plan.stations import stations_of
 from tierscope.predict import events
 from tierscope.predict.combining import simulate_combination
 from tierscope.predict.redrawn import LAYOUTS, middle_layout, unknown_layouts
-from tierscope.predict.simulation import Simulation
+from tierscope.predict.simulation import Simulation, simulate_point
 from tierscope.spec.calibrated import CalibratedRange
 from tierscope.spec.figures import KnownFigure
 from tierscope.spec.known import KnownSystem, drawn_systems
-from tierscope.spec.study import Study
+from tierscope.spec.study import Point, Study
+from tierscope.trace.described_stations import DrawnLayout
+from tierscope.trace.description import Simulated
+from tierscope.trace.trace import RunKey
 
 MEASURED = CalibratedRange((1000.0,), (8,), (0.0, 0.5))
 NEAR = tier("lfs", bandwidth=1e9, visible_to="node")
@@ -81,6 +84,41 @@ def test_the_middle_of_layouts_is_between_the_others() -> None:
     stations = stations_of(study.system, study.seed)
     layouts = [tier.hashed for tier in middle_layout(stations, [1], lambda some: float(some.tiers[1].hashed)).tiers]
     assert layouts == [0, LAYOUTS // 2 + 1]
+
+
+class TestWhatIsSaidOfAnUnknownLayout:
+    """A server of a layout that nobody has measured is no server that anybody has."""
+
+    @staticmethod
+    def described(study: Study, known: KnownSystem | None, method: str = "events") -> Simulated:
+        trace = simulate_point(RunKey(0, 1), Point(0, {}, study), method, lambda _: None, known)
+        assert isinstance(trace.about, Simulated)
+        return trace.about
+
+    def test_the_layout_is_told_and_no_server_by_its_number(self) -> None:
+        about = self.described(servers(4), calibrated(servers(1)))
+        assert about.drawn_layouts == (DrawnLayout(tier="gfs", servers=4, tried=LAYOUTS),)
+        assert about.stations[0].station == "one of 4 gfs servers"
+        assert about.stations[0].stations == 4
+        assert about.stations[1].station == "lfs server 0"
+
+    def test_no_number_where_it_is_unknown_and_was_not_drawn(self) -> None:
+        about = self.described(servers(4), calibrated(servers(1)), "bound")
+        assert about.drawn_layouts == ()
+        assert about.stations[0].station == "one of 4 gfs servers"
+
+    @pytest.mark.parametrize("known", [None, calibrated(servers(4))], ids=["described", "measured"])
+    def test_nothing_where_it_is_known(self, known: KnownSystem | None) -> None:
+        about = self.described(servers(4), known)
+        assert about.drawn_layouts == ()
+        assert about.stations[0].station.startswith("gfs server ")
+
+    def test_nothing_where_whole_files_are_loaded_ahead(self) -> None:
+        """They are read from servers as files take turns."""
+        study = servers(4)
+        reader = replace(study.workload.reader, read_ahead="all")
+        ahead = replace(study, workload=replace(study.workload, reader=reader))
+        assert self.described(ahead, calibrated(servers(1))).drawn_layouts == ()
 
 
 @pytest.mark.parametrize("hashed", [1, 2, 7])

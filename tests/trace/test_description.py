@@ -134,6 +134,15 @@ def test_versions_before_spreads_of_epochs_are_read(name: str) -> None:
     assert decoded({**plain, "schema_version": 5}) == about
 
 
+def test_the_version_before_drawn_layouts_is_read() -> None:
+    about = decoded(first_version("simulated"))
+    plain = stored(about)
+    del plain["drawn_layouts"]
+    assert decoded({**plain, "schema_version": 6}) == about
+    with pytest.raises(ResultError, match="drawn_layouts is missing"):
+        decoded(plain)
+
+
 MAPS = (
     *("spread", "hit_rate", "sweep", "packages", "filesystems", "phases", "mapped", "habits"),
     *("partial_modules", "other_calls"),
@@ -359,10 +368,10 @@ def fields_of(described: structs.Type, seen: set[type]) -> Iterator[str]:
 
 
 def test_fields_that_were_added_are_listed_with_their_version() -> None:
-    """Else results of the version before are called damaged. The stored list is what version 5 had; a new version stores its own."""
-    before = set((Path(__file__).parent / "fields-of-version-5.txt").read_text().split())
+    """Else results of the version before are called damaged. The stored list is what version 6 had; a new version stores its own."""
+    before = set((Path(__file__).parent / "fields-of-version-6.txt").read_text().split())
     now = {
         name for kind in (Measured, Simulated, Traced, Imported) for name in fields_of(structs.type_info(kind), set())
     }
-    assert now - before == added_after(5)
+    assert now - before == added_after(6)
     assert before <= now

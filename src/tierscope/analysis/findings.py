@@ -24,6 +24,7 @@ from tierscope.analysis.training import Training, about_training
 from tierscope.analysis.wording import Finding
 from tierscope.analysis.worth import hides_io
 from tierscope.spec.goal import Goal
+from tierscope.trace.described_stations import StationLoad
 from tierscope.trace.description import (
     RANK_WALL,
     Imported,
@@ -31,7 +32,6 @@ from tierscope.trace.description import (
     RecordedCommand,
     Records,
     Simulated,
-    StationLoad,
     StudyRun,
     Traced,
 )
@@ -151,7 +151,19 @@ def _about_simulation(times: ClassTimes, breakdown: Breakdown, given: Conditions
         findings.append(Finding("writes_as_reads", {"tiers": tiers}))
     if "bound" in given.simulated and _sum(times.epochs, "compute_seconds") > 0:
         findings.append(Finding("rough_bound", {}))
+    findings += _about_layouts(simulated)
     return [*findings, *_about_stations(simulated, breakdown), *_about_staging(breakdown)]
+
+
+def _about_layouts(simulated: Sequence[Simulated]) -> list[Finding]:
+    """Of each tier with files on servers that nobody knows, once for all points."""
+    servers: dict[tuple[str, int], set[int]] = {}
+    for layout in (layout for about in simulated for layout in about.drawn_layouts):
+        servers.setdefault((layout.tier, layout.tried), set()).add(layout.servers)
+    return [
+        Finding("layout_drawn", {"servers": sorted(counts), "tier": tier, "tried": tried})
+        for (tier, tried), counts in sorted(servers.items())
+    ]
 
 
 def _about_stations(simulated: Sequence[Simulated], breakdown: Breakdown) -> list[Finding]:

@@ -114,7 +114,7 @@ def _unsure(goal: Goal, at: _Reached, case: str | None) -> Finding:
         "bad": goal.shown(at.bad),
         "span": _SPANS[at.spread.kind] if at.spread else "range",
         "by": "measurement" if at.is_measured else "simulation",
-        "decided": ("met" if at.is_met(goal) else "missed") if at.is_measured else None,
+        "decided": ("met" if at.is_met(goal) else "missed") if at.point.is_usable else None,
     }
     return Finding("goal_unsure", evidence)
 

@@ -40,7 +40,7 @@ _NOTES = (  # how to read the numbers; nothing has to be done
     *("emulated", "simulated", "trimmed", "sleeping_compute", "rereads_found", "one_pass"),
     *("outside", "lost_rows", "cut", "grouped_by_start", "broken_lines", "outside_epochs"),
     *("idle_beyond_ops", "idle_beyond_bytes", "stops_mattering", "sampled_operations"),
-    *("busiest_station", "staging_pays", "staging_never_pays", "fits_memory", "first_epoch_waits"),
+    *("layout_drawn", "busiest_station", "staging_pays", "staging_never_pays", "fits_memory", "first_epoch_waits"),
     *("device_bound", "from_peaks", "shuffle_local_enough"),
     *("shuffle_chunk_enough", "shuffle_io_saved", "shuffle_io_not_saved", "probe_own_cost", "probe_over_budget"),
     *("probe_warm_metadata", "goal_met", "epoch_goal_met", "au_goal_met", "several_cases"),
@@ -100,7 +100,9 @@ SEVERITY = {
 
 
 def severity_of(finding: Finding) -> str:
-    """A kind that nobody has ranked is never hidden behind one that somebody has."""
+    """A kind that nobody has ranked is never hidden behind one that somebody has. A goal that counts as met, and may be missed, is no missed goal."""
+    if finding.kind == "goal_unsure" and finding.evidence["decided"] == "met":
+        return WARNING
     return SEVERITY.get(finding.kind, CRITICAL)
 
 

@@ -445,6 +445,10 @@ WORDING: dict[str, tuple[str, str]] = {
         "the bound method ignores that processes which compute together also read together",
         "simulate with --method events",
     ),
+    "layout_drawn": (
+        "the layout of files on the {servers:, } servers of {tier} is unknown: of {tried} possible ones the one with the median time is simulated, and which server is busiest holds for that one only",
+        "plan with the interval, or calibrate on runs with as many servers",
+    ),
     "busiest_station": (
         "the busiest station at {where} is {station}, with {seconds:time} of work per epoch; the next is {second}, with {percent:.0f} % of that",
         "speeding it up helps until the next station is the busiest",

@@ -39,7 +39,7 @@ class MeasuredCases:
 
     @property
     def to_fit(self) -> tuple[Case, ...]:
-        """Evenly over all, and not more than a fit can take: more do not tell more."""
+        """With their weights; evenly over all, and not more than a fit can take: more do not tell more."""
         largest = max(case.schedule.files.size * (1 + len(case.reading.pieces)) for case in self.cases)
         most = min(MOST_CASES, max(_LEAST_CASES, MOST_OPERATIONS // largest))
         chosen = self.cases

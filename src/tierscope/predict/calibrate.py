@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tierscope.errors import UserError
-from tierscope.predict.case import Case, read_sizes, simulate, with_slowest_weights, with_terms_of
+from tierscope.predict.case import Case, read_sizes, simulate, with_terms_of
 from tierscope.predict.choosing import MOST_TRIES, fit, sketched
 from tierscope.predict.descent import Descended
 from tierscope.predict.fit import Fit, FitProblem, many_throws, softened
@@ -26,8 +26,8 @@ from tierscope.spec.study import System
 
 DRAWS = 24
 _LEAST_CASES = 2
-# What a model error is before anything was left out: at the 104 unseen cache rates of `python -m validation beds` the root mean square of the logarithm
-# is 0.04 (0.037 from three rates, 0.05 from six). How many such errors that is worth is a guess.
+# What a model error is before anything was left out: about that of cache rates that were not measured, of which docs/validation.md has many (section beds);
+# a few there are much farther off. How many such errors that is worth is a guess.
 _USUAL_ERROR, _WORTH = 0.04, 3.0
 _SUSPECT = 0.1  # an error of a step that is worth a fit
 _ROUNDS_WITHOUT = 6  # of a fit without a point, which begins at that with it
@@ -122,12 +122,12 @@ class _Tries:
 def calibrate(
     cases: Sequence[Case], advance: Callable[[int], None] = lambda _: None, so_far: FitSoFar | None = None
 ) -> Calibration:
-    """`advance` is told of every step; there are `work(cases)` of them. `so_far` has the best fit when it is interrupted."""
+    """`cases` have their weights (`with_slowest_weights`). `advance` is told of every step; there are `work(cases)` of them. `so_far` has the best fit when it is interrupted."""
     if len(cases) < _LEAST_CASES:
         raise UserError(
             "one run is not enough to calibrate; measure at least cache rates 0 % and 100 %, two epochs each"
         )
-    cases, tries = with_slowest_weights(cases), _Tries(advance)
+    tries = _Tries(advance)
     best = fit(cases, told=(so_far or FitSoFar()).told, tried=tries.advance)
     tries.rest()
     linear = linearised(cases, best)
@@ -137,9 +137,7 @@ def calibrate(
 
 def finished_early(cases: Sequence[Case], best: Fit) -> Calibration:
     """Of a fit that was interrupted: its intervals are those of its derivatives on a few points, and nothing is left out."""
-    cases = with_slowest_weights(cases)
-    few = sketched(cases)
-    linear = linearised(few, best)
+    linear = linearised(sketched(cases), best)
     return _calibration(cases, best, linear, lambda _: None, leave_out=False)
 
 

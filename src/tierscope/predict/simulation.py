@@ -33,8 +33,9 @@ from tierscope.predict.staging import staging_seconds
 from tierscope.predict.to_trace import to_trace
 from tierscope.spec.dump import identity
 from tierscope.spec.known import KnownSystem, drawn_systems
-from tierscope.spec.study import STAGED_POLICIES, Point, Study, System
-from tierscope.trace.description import DescribedTier, Simulated, StationLoad
+from tierscope.spec.study import STAGED_POLICIES, Point, Study, System, Tier
+from tierscope.trace.described_stations import DrawnLayout, StationLoad
+from tierscope.trace.description import DescribedTier, Simulated
 from tierscope.trace.provenance import provenance
 from tierscope.trace.trace import RunKey, Trace
 
@@ -70,8 +71,9 @@ def simulate_point(
         reasons |= dict.fromkeys(identified.reasons)
         advance(1)
     about = _about(point, method, simulation, outcomes, tuple(reasons))
+    stations = tuple(busiest(simulation.stations, outcomes[-1], unknown_layouts(study, known)))
     calibrated = known is not None and known.is_calibrated
-    about = structs.replace(about, spread=factors, epoch_spread=epochs, calibrated=calibrated)
+    about = structs.replace(about, spread=factors, epoch_spread=epochs, calibrated=calibrated, stations=stations)
     tiers = [tier.name for tier in study.system.tiers]
     return to_trace(key, about, tiers, study.system.ranks_per_node, outcomes)
 
@@ -94,6 +96,7 @@ class Simulation:
     reading: Reading
     caches: Caches | None = None  # of policies that are no fixed placement
     saves: SavePlan | None = None  # None: the study saves nothing
+    drawn: tuple[int, ...] = ()  # tiers whose files lie as in the middle one of some layouts
 
     @classmethod
     def of(cls, study: Study, system: System | None = None) -> "Simulation":
@@ -147,13 +150,14 @@ class Simulation:
     def with_middle_layouts(self, known: KnownSystem | None, method: str) -> "Simulation":
         """Where nobody knows which server has which file: of some layouts the one with the median time."""
         unknown = unknown_layouts(self.study, known)
-        if not unknown or method != "events" or not self._redrawn.is_short(LAYOUTS):
+        loads_all = self.study.workload.reader.read_ahead == "all"  # from stations of its own
+        if not unknown or method != "events" or loads_all or not self._redrawn.is_short(LAYOUTS):
             return self
 
         def seconds(stations: Stations) -> float:
             return float(replace(self, stations=stations).settled_epoch(method, self.study.seed).io.max())
 
-        return replace(self, stations=middle_layout(self.stations, unknown, seconds))
+        return replace(self, stations=middle_layout(self.stations, unknown, seconds), drawn=unknown)
 
     def drawn_again(
         self, known: KnownSystem | None, method: str, systems: Sequence[System], share: float = 1.0
@@ -253,7 +257,7 @@ def _about(
         ranks=study.system.ranks,
         nodes=study.system.nodes,
         trimmed_samples=simulation.plan.order.undivided,
-        spread={},  # which the caller knows
+        spread={},  # which the caller knows, and stations
         policy=study.placement.policy,
         upper_bound=study.placement.policy == "clairvoyant" and method == "bound",  # see predict/bound.py
         sampled_share=last.sampled_share,
@@ -261,7 +265,7 @@ def _about(
         staging_seconds=simulation.staging_seconds(),
         checkpoint=summary_of(study, simulation.stations, simulation.saves, outcomes) if simulation.saves else None,
         writes_as_reads=_writes_as_reads(study, outcomes),
-        stations=tuple(busiest(simulation.stations, last)),
+        drawn_layouts=tuple(_drawn_layout(study.system.tiers[place]) for place in simulation.drawn),
         first_batch=_first_batches(outcomes),
         unidentified=unidentified,
         provenance=provenance("none", {}),
@@ -279,16 +283,24 @@ def _writes_as_reads(study: Study, outcomes: Sequence[Outcome]) -> tuple[str, ..
     return tuple(tier.name for tier, nbytes in tiers if nbytes and not tier.write_bandwidth and not tier.write_ops)
 
 
-def busiest(stations: Stations, outcome: Outcome) -> list[StationLoad]:
-    """The most loaded station of each kind, busiest first: seconds of work that the epoch asks of it."""
+def _drawn_layout(tier: Tier) -> DrawnLayout:
+    return DrawnLayout(tier=tier.name, servers=tier.servers, tried=LAYOUTS)
+
+
+def busiest(stations: Stations, outcome: Outcome, unknown: Sequence[int] = ()) -> list[StationLoad]:
+    """The most loaded station of each kind, busiest first: seconds of work that the epoch asks of it.
+
+    `unknown`: tiers of which nobody knows which server has which file, so that a server's number would say nothing.
+    """
+    nameless = {stations.tiers[place].servers_first for place in unknown}
     station_loads: list[StationLoad] = []
     ours = outcome.load.seconds / (1 - stations.background) if stations.count else outcome.load.seconds
     ends = [*(first for first, _ in stations.names[1:]), stations.count]
-    for (first, _), end in zip(stations.names, ends, strict=False):
+    for (first, name), end in zip(stations.names, ends, strict=False):
         number = first + int(ours[first:end].argmax())
         station_loads.append(
             StationLoad(
-                station=stations.name_of(number),
+                station=f"one of {end - first} {name}s" if first in nameless else stations.name_of(number),
                 stations=end - first,
                 seconds=float(ours[number]),
                 ops=int(outcome.load.ops[number]),

@@ -16,6 +16,7 @@ from tierscope.jsonable import SweepValue, SweepValues
 from tierscope.trace.columns import COLUMNS
 from tierscope.trace.coverage import Coverage
 from tierscope.trace.described_logs import Habit, LogFacts
+from tierscope.trace.described_stations import DrawnLayout, StationLoad
 from tierscope.trace.kernel_io import KernelIo
 from tierscope.trace.limits import (
     MOST_TIERS,
@@ -100,15 +101,6 @@ class ProfiledLogs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     missed_bytes: Count = 0
 
 
-class StationLoad(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The busiest station of a kind: seconds of work that an epoch asks of it."""
-
-    station: str
-    seconds: Seconds
-    stations: Count | None = None  # of this kind
-    ops: Count | None = None
-
-
 class RunDescription(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
     """What all four have."""
 
@@ -175,6 +167,7 @@ class Simulated(StudyRun, frozen=True, kw_only=True, tag="simulated"):
     first_batch: Mapping[EpochNumber, tuple[Seconds, Seconds]] | None = None  # mean and max over ranks, from the start
     unidentified: tuple[str, ...] = ()  # why the calibration of its system says nothing of this point
     calibrated: bool = False  # its system was fitted to whole times, of which opens are a part
+    drawn_layouts: tuple[DrawnLayout, ...] = ()  # of tiers where nobody knows the real one
 
 
 class RecordedProcess(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,8 +12,9 @@ Schema history of the file
     4  an import shows files on no known tier as a tier, counts shared records and writes, and sums up by class what is apart; records of a traced
        command tell what re-reads say about its epochs; `coverage` of what was measured or traced: what the kernel counted beside what was seen
     5  a training's loader is named, with its workers; records of a traced command tell what worker processes of a loader did
-    6  an import names the MPI programs of one job; coverage has writable mappings apart; a simulation has the spread of epochs, a training its device's memory
-    7  a simulation says whether its system was calibrated
+    6  an import names the MPI programs of one job; coverage has writable mappings apart; a simulation has the spread of epochs and says whether its system
+       was calibrated, a training has its device's memory
+    7  a simulation says of which tiers the layout of files was drawn
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from tierscope.trace.ops import BINS, KINDS
 from tierscope.trace.rank_trace import RankEpoch, RankTrace
 from tierscope.trace.recorder import LaneTable
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True, order=True)

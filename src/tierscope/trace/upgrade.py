@@ -61,6 +61,7 @@ _ADDED = {
     ),
     5: ("loader_name", "loader_workers", "loader_use"),
     6: ("steps", "mapped_writable_bytes", "epoch_spread", "device_memory_bytes", "calibrated", "own_files"),
+    7: ("drawn_layouts", "tried"),
 }
 
 

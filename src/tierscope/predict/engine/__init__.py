@@ -9,8 +9,10 @@ One heap holds the next event of every entity, and one clock is the time of the 
 they were planned, so that a seed gives the same result everywhere.
 
     inputs       what is simulated: the requests of all ranks, the system, the loader
+    shapes       whether inputs have the shapes and types that compiled code relies on
     state        everything that changes during an epoch, as tables
     compiled     how functions are compiled, and kept for the next process
+    ranges       whether numbers in inputs lead to rows that there are
     heap         the next event of every entity
     stations     queues: one after another, or all at once (processor sharing)
     operations   the one way to begin an operation: at all stations on its way

@@ -21,8 +21,10 @@ from tierscope.predict.engine.inputs import (
     SystemInputs,
 )
 from tierscope.predict.engine.lanes import end_visit
+from tierscope.predict.engine.ranges import INSIDE, Outside, check_ranges, first_outside
 from tierscope.predict.engine.readers import advance_reader, push_turn
 from tierscope.predict.engine.savers import advance_writer, resume_saves
+from tierscope.predict.engine.shapes import check_shapes
 from tierscope.predict.engine.state import BETWEEN, COMPUTED, IDLE, Epoch, new_epoch
 
 
@@ -30,8 +32,9 @@ def run_epoch(
     requests: Requests, start: StartInputs, system: SystemInputs, loader: LoaderInputs, saving: SaveInputs
 ) -> EpochTimes:
     """Simulate an epoch; `requests` are changed, see there."""
+    check_shapes(requests, start, system, loader, saving)
     epoch = new_epoch(requests, start, system, loader, saving)
-    _run(epoch, start.order, saving.left)
+    check_ranges(_run(epoch, start.order, saving.left))
     return EpochTimes(
         seconds=epoch.ranks["seconds"].copy(),
         stall=epoch.ranks["stall"].copy(),
@@ -91,9 +94,12 @@ def _begin(epoch: Epoch, order: IntArray, left: Left) -> None:
 
 def _kept_under(digest: str) -> Any:
     @entry
-    def run(epoch: Epoch, order: IntArray, left: Left) -> None:
+    def run(epoch: Epoch, order: IntArray, left: Left) -> Outside:
         """Event by event, until there is none. Every entity whose event it is plans its next one, or forgets this one."""
         assert len(digest) > 0
+        outside = first_outside(epoch, order, left)
+        if outside[0] != INSIDE:
+            return outside
         np.random.seed(epoch.loader.seed)
         _begin(epoch, order, left)
         heap, sizes, counts = epoch.heap, epoch.sizes, epoch.counts[0]
@@ -113,6 +119,7 @@ def _kept_under(digest: str) -> Any:
                 end_visit(epoch, entity - sizes.first_station, now)
             if counts.turns > 0:
                 take_turns(epoch, now)
+        return outside
 
     return run
 
