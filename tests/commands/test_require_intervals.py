@@ -197,3 +197,19 @@ def test_a_link_of_which_only_its_nominal_rate_is_known_leaves_cosmoflow_unclear
     assert "where a node reads more than 2.52 GB/s, storage does not matter; no on 8 nodes" in storage_sentence(
         required
     )
+
+
+def test_a_no_that_a_smaller_tier_would_leave_without_an_answer_is_unclear(tmp_path: Path) -> None:
+    """At the low capacity files are read from a tier of which nobody says how fast it is."""
+    path = tmp_path / "box.yaml"
+    near = "lfs: {path: /l, visible_to: node, capacity: 5 TB, bandwidth: 3 GB/s}"
+    text = SYSTEM.format(rates="capacity: 100 TB").replace("{gfs:", f"{{{near}, gfs:")
+    path.write_text(f"{text}figures:\n  tiers.lfs.{assumed('capacity', '1 TB', '10 TB')}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1, nodes="1"))
+    assert answer.required.described_verdicts == ("no",)
+    assert answer.required.verdicts == ("unclear",)
+    said = storage_sentence(answer.required)
+    assert (
+        "rests on tiers.lfs.capacity (assumed: 1 TB to 10 TB); at the slow end, files fit on no tier but gfs, and" in said
+    )
+    assert answer_json(answer)["scaling"][0]["storage_slow"]["storage_matters"] is None

@@ -4,6 +4,7 @@ Slow storage is tried with the shortest step, fast storage with the longest: wha
 uncertain of the hardware stays as it is.
 """
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
@@ -26,7 +27,7 @@ def with_storage_span(requirements: Requirements, known: KnownSystem) -> Require
     turned = {SLOW: set[int](), FAST: set[int]()}
     for place, verdict in enumerate(requirements.described_verdicts):
         end = FAST if verdict == YES else SLOW
-        if verdict != UNCLEAR and (verdict == YES) != ends[end][place].storage_matters:
+        if verdict != UNCLEAR and (verdict == YES) != _may_matter(ends[end][place]):
             turned[end].add(place)
     turns: list[StorageTurn | None] = [None] * len(requirements.scaling)
     for end, places in turned.items():
@@ -50,12 +51,19 @@ def _turns(
         for tier in tiers
     }
     for number, place in enumerate(places):
-        turning = [
-            (points[number], figure) for figure, points in alone if points[number].storage_matters == (end == SLOW)
-        ]
-        turning.sort(key=lambda point_and_figure: point_and_figure[0].reads_seconds, reverse=end == SLOW)
-        enough = [tier for tier in tiers if together[tier][number].storage_matters == (end == SLOW)]
+        turning = [(points[number], figure) for figure, points in alone if _may_matter(points[number]) == (end == SLOW)]
+        turning.sort(key=lambda point_and_figure: _reads(point_and_figure[0]), reverse=end == SLOW)
+        enough = [tier for tier in tiers if _may_matter(together[tier][number]) == (end == SLOW)]
         yield place, StorageTurn(tuple(figure for _, figure in turning), tuple(enough[:1] or tiers))
+
+
+def _may_matter(point: Scaled) -> bool:
+    """Also where the share fits no tier of which anybody says how fast it is."""
+    return point.storage_matters or not point.source_known
+
+
+def _reads(point: Scaled) -> float:
+    return point.reads_seconds if point.source_known else math.inf
 
 
 def _points(
