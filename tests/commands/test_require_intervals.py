@@ -13,6 +13,7 @@ from tierscope.report.requirements import step_sentence
 from tierscope.report.requirements_page import requirements_page
 from tierscope.report.storage_verdict import storage_sentence
 from tierscope.spec.known import load_system
+from tierscope.units import about_bandwidth
 
 SYSTEM = """\
 system: box
@@ -213,3 +214,24 @@ def test_a_no_that_a_smaller_tier_would_leave_without_an_answer_is_unclear(tmp_p
         "rests on tiers.lfs.capacity (assumed: 1 TB to 10 TB); at the slow end, files fit on no tier but gfs, and" in said
     )
     assert answer_json(answer)["scaling"][0]["storage_slow"]["storage_matters"] is None
+
+
+@pytest.mark.parametrize(("rate", "low"), [("300", "10"), ("20", "10")])
+def test_the_rate_at_which_it_turns_counts_what_unpacking_hides(tmp_path: Path, rate: str, low: str) -> None:
+    """A node unpacks 100 MB/s to files, so reads of a quarter of that are hidden by it."""
+    path = tmp_path / "box.yaml"
+    interval = assumed("node_bandwidth", f"{low} MB/s", "400 MB/s")
+    path.write_text(SYSTEM.format(rates=f"node_bandwidth: {rate} MB/s") + f"figures:\n  tiers.gfs.{interval}\n")
+    options = RequireOptions(system=str(path), step_seconds=0.1, nodes="1", compression="4:100MB/s")
+    assert "than 25 MB/s, storage " in storage_sentence(require("cosmoflow", options).required)
+
+
+def test_below_the_named_rate_storage_matters_on_each_number_of_nodes(tmp_path: Path) -> None:
+    """Exchange is longer on two nodes, and hides more."""
+    path = tmp_path / "box.yaml"
+    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace("network_bandwidth: 10 GB/s", "network_bandwidth: 300 MB/s")
+    path.write_text(f"{text}figures:\n  tiers.gfs.{assumed('node_bandwidth', '10 MB/s', '400 MB/s')}\n")
+    required = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1, nodes="1,2")).required
+    first, second = (point.share_bytes / point.others_seconds for point in required.scaling)
+    assert second < 0.9 * first
+    assert f"where a node reads less than {about_bandwidth(second)}, storage matters" in storage_sentence(required)

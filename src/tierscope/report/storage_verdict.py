@@ -152,21 +152,21 @@ def _turned(clause: _Clause, turn: StorageTurn, requirements: Requirements) -> s
             if exact
             else f"the longest step that may be ({about_seconds(step.high)}) hides the reads"
         )
-        return f"unclear {clause.where}: going by the system's file, {_yes(clause, requirements)}, {rests}; where a node reads more than {_needed(clause.slow)}, {hides}"
+        return f"unclear {clause.where}: going by the system's file, {_yes(clause, requirements)}, {rests}; where a node reads more than {about_bandwidth(max(_needed(clause.slow)))}, {hides}"
     answer = f"unclear {clause.where}: going by the system's file, no{_no(clause, requirements)}, {rests}"
     if not all(point.source_known for point in clause.slowest):
         return f"{answer}; at the slow end, files fit on no tier but {requirements.machine.far.name}, and the system does not say how fast that is"
     with_step = "" if exact else f" with the shortest step that may be ({about_seconds(step.low)})"
     times = _factor(max(map(_excess, clause.slowest)))
     return (
-        f"{answer}; where a node reads less than {_needed(clause.fast)}, "
+        f"{answer}; where a node reads less than {about_bandwidth(min(_needed(clause.fast)))}, "
         f"storage matters{with_step}: an epoch takes up to {times} × as long as everything else"
     )
 
 
-def _needed(points: Sequence[Scaled]) -> str:
-    """What a node must read to wait for nothing, on whichever number of nodes that is most."""
-    return about_bandwidth(max(point.share_bytes / point.others_seconds for point in points))
+def _needed(points: Sequence[Scaled]) -> list[float]:
+    """Bytes per second that a node must read so as not to wait for them, on each number of nodes."""
+    return [point.share_bytes / max(point.others_seconds, point.unpack_seconds or 0.0) for point in points]
 
 
 def _uncertain(turn: StorageTurn) -> str:
