@@ -235,3 +235,16 @@ def test_below_the_named_rate_storage_matters_on_each_number_of_nodes(tmp_path: 
     first, second = (point.share_bytes / point.others_seconds for point in required.scaling)
     assert second < 0.9 * first
     assert f"where a node reads less than {about_bandwidth(second)}, storage matters" in storage_sentence(required)
+
+
+def test_what_the_far_tier_costs_is_told_for_its_slow_end_too(tmp_path: Path) -> None:
+    """As its finding does; the sentence had what the system's file says alone."""
+    path = tmp_path / "box.yaml"
+    text = SYSTEM.format(rates="node_bandwidth: 100 MB/s").replace("network_", "memory: 100 TB, network_")
+    path.write_text(f"{text}figures:\n  tiers.gfs.{assumed('node_bandwidth', '50 MB/s', '400 MB/s')}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1))
+    assert storage_sentence(answer.required).endswith(
+        "(read from gfs instead, an epoch takes 1.7 × as long, and up to 3.4 × where gfs is as slow as its figures allow)."
+    )
+    (finding,) = (finding for finding in answer.findings if finding.kind == "storage_staged")
+    assert "up to 3.40 × as long" in finding.text

@@ -206,11 +206,12 @@ def _instead(clause: _Clause, requirements: Requirements) -> str:
     times = [point.far_times for point in (*clause.fast, *clause.slow) if point.far_times is not None]
     if not times:
         return f" (how fast {far} is, the system does not say)"
+    longest = max(point.far_times or 1.0 for point in clause.slowest)
     if max(times) < HARDLY:
-        longest = max(point.far_times or 1.0 for point in clause.slowest)
         return "" if longest < HARDLY else f" (read from {far} instead, as slow as its figures allow, an epoch takes up to {_factor(longest)} × as long)"  # fmt: skip
     longer = f"up to {_factor(max(times))}" if min(times) < HARDLY else span(min(times), max(times), _factor)
-    return f" (read from {far} instead, an epoch takes {longer} × as long)"
+    slowest = f", and up to {_factor(longest)} × where {far} is as slow as its figures allow" if longest > HARDLY * max(times) else ""  # fmt: skip
+    return f" (read from {far} instead, an epoch takes {longer} × as long{slowest})"
 
 
 def _why_there(clause: _Clause, requirements: Requirements) -> str:
