@@ -248,3 +248,12 @@ def test_what_the_far_tier_costs_is_told_for_its_slow_end_too(tmp_path: Path) ->
     )
     (finding,) = (finding for finding in answer.findings if finding.kind == "storage_staged")
     assert "up to 3.40 × as long" in finding.text
+
+
+def test_a_tier_that_nothing_is_read_from_is_not_named_as_assumed(tmp_path: Path) -> None:
+    path = tmp_path / "box.yaml"
+    other = "bb: {path: /b, bandwidth: 3 GB/s}"
+    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace("{gfs:", f"{{{other}, gfs:")
+    path.write_text(f"{text}figures:\n  tiers.bb.{assumed('bandwidth', '1 GB/s', '10 GB/s')}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1))
+    assert "assumed, as the system's file says" not in step_sentence(answer.required)

@@ -19,8 +19,7 @@ from tierscope.spec.study import System
 
 def with_storage_span(requirements: Requirements, known: KnownSystem) -> Requirements:
     """Unchanged where every figure of the tiers that are read from is certain."""
-    read = [tier.name for tier in (requirements.machine.near, requirements.machine.far) if tier is not None]
-    figures = tuple(figure for figure in uncertain_storage(known) if figure.tier in read)
+    figures = tuple(figure for figure in uncertain_storage(known) if figure.tier in requirements.machine.read_tiers)
     if not figures:
         return requirements
     ends = {end: _points(requirements, moved(known.system, figures, end), end) for end in (SLOW, FAST)}

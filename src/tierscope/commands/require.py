@@ -119,15 +119,16 @@ def _system(name: str | None) -> tuple[KnownSystem, Machine]:
         loaded = known.load_system(name)
     except UserError as error:
         raise type(error)(f"--system {error}") from None
+    machine = machine_of(loaded.name, loaded.system)
     assumed = [
-        tier.name
-        for tier in loaded.system.tiers
+        tier
+        for tier in machine.read_tiers
         if any(
-            figure.kind == "assumed" and key.startswith(f"tiers.{tier.name}.") and key.endswith("bandwidth")
+            figure.kind == "assumed" and key.startswith(f"tiers.{tier}.") and key.endswith("bandwidth")
             for key, figure in loaded.figures.items()
         )
     ]
-    return loaded, replace(machine_of(loaded.name, loaded.system), assumed_tiers=tuple(assumed))
+    return loaded, replace(machine, assumed_tiers=tuple(assumed))
 
 
 def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet]:
