@@ -257,3 +257,14 @@ def test_a_tier_that_nothing_is_read_from_is_not_named_as_assumed(tmp_path: Path
     path.write_text(f"{text}figures:\n  tiers.bb.{assumed('bandwidth', '1 GB/s', '10 GB/s')}\n")
     answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1))
     assert "assumed, as the system's file says" not in step_sentence(answer.required)
+
+
+def test_more_servers_than_can_be_modelled_are_no_reason_to_refuse(tmp_path: Path) -> None:
+    """Only at the fast end are there so many: each node has a device of its own."""
+    path = tmp_path / "box.yaml"
+    path.write_text(
+        SYSTEM.format(rates="servers: 100, bandwidth: 1 MB/s, device_shared_by: 64")
+        + f"figures:\n  tiers.gfs.{assumed('device_shared_by', '1', '64')}\n"
+    )
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1, nodes="4096"))
+    assert answer.required.verdicts == ("yes",)
