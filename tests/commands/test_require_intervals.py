@@ -268,3 +268,16 @@ def test_more_servers_than_can_be_modelled_are_no_reason_to_refuse(tmp_path: Pat
     )
     answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1, nodes="4096"))
     assert answer.required.verdicts == ("yes",)
+
+
+@pytest.mark.parametrize("variation", ["0.5", "0"])
+def test_servers_that_differ_less_may_be_slower(tmp_path: Path, variation: str) -> None:
+    """The one server is drawn as a fast one: with as much variation as may be it is fast enough, with none it is not."""
+    rates = f"read_ops: 45/s, variation: {variation}"
+    answer = asked(tmp_path, rates, assumed("variation", "0", "0.5"), nodes="1")
+    (described,) = answer.required.described_verdicts
+    assert described == ("no" if variation == "0.5" else "yes")
+    assert answer.required.verdicts == ("unclear",)
+    (turn,) = answer.required.turns
+    assert turn is not None
+    assert [figure.path for figure in turn.figures] == ["tiers.gfs.variation"]

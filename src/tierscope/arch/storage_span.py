@@ -13,7 +13,7 @@ from tierscope.arch.requirements import UNCLEAR, YES, Requirements, StorageSpan,
 from tierscope.arch.scaling import Scaled, scaled
 from tierscope.arch.stations import with_stations_of
 from tierscope.spec.known import KnownSystem
-from tierscope.spec.storage_ends import FAST, SLOW, UncertainFigure, moved, uncertain_storage
+from tierscope.spec.storage_ends import FAST, SLOW, UncertainFigure, either_way, moved, uncertain_storage
 from tierscope.spec.study import System
 
 
@@ -22,7 +22,7 @@ def with_storage_span(requirements: Requirements, known: KnownSystem) -> Require
     figures = tuple(figure for figure in uncertain_storage(known) if figure.tier in requirements.machine.read_tiers)
     if not figures:
         return requirements
-    ends = {end: _points(requirements, moved(known.system, figures, end), end) for end in (SLOW, FAST)}
+    ends = {end: _points(requirements, known.system, figures, end) for end in (SLOW, FAST)}
     turned = {SLOW: set[int](), FAST: set[int]()}
     for place, verdict in enumerate(requirements.described_verdicts):
         end = FAST if verdict == YES else SLOW
@@ -41,12 +41,10 @@ def _turns(
     """For the numbers of nodes at these places, which all turn at this end."""
     if not places:
         return
-    alone = [(figure, _points(requirements, moved(system, [figure], end), end, places)) for figure in figures]
+    alone = [(figure, _points(requirements, system, [figure], end, places)) for figure in figures]
     tiers = list(dict.fromkeys(figure.tier for figure in figures))
     together = {
-        tier: _points(
-            requirements, moved(system, [figure for figure in figures if figure.tier == tier], end), end, places
-        )
+        tier: _points(requirements, system, [figure for figure in figures if figure.tier == tier], end, places)
         for tier in tiers
     }
     for number, place in enumerate(places):
@@ -66,7 +64,20 @@ def _reads(point: Scaled) -> float:
 
 
 def _points(
-    requirements: Requirements, system: System, end: str, places: Collection[int] | None = None
+    requirements: Requirements,
+    system: System,
+    figures: Sequence[UncertainFigure],
+    end: str,
+    places: Collection[int] | None = None,
+) -> tuple[Scaled, ...]:
+    """The scaling with these figures at their end."""
+    tried = [_points_on(requirements, moved(system, some, end), end, places) for some in either_way(figures)]
+    farthest = max if end == SLOW else min
+    return tuple(farthest(points, key=_reads) for points in zip(*tried, strict=True))
+
+
+def _points_on(
+    requirements: Requirements, system: System, end: str, places: Collection[int] | None
 ) -> tuple[Scaled, ...]:
     """The scaling on a system that differs in its tiers alone; `places`: of which numbers of nodes."""
     other = machine_of(requirements.machine.name, system)

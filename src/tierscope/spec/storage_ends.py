@@ -4,7 +4,7 @@ Figures that are assumed or fitted have an interval. Which end of it is the slow
 Ends are taken together, as if the worst of everything came at once; draws of a fit, whose values go together, are not looked at.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tierscope.spec import schema
@@ -30,6 +30,7 @@ FAST_WHEN_LOW = frozenset(
         *("service_variation", "background", "quota_period", "open_bytes"),
     )
 )
+DRAWN = "variation"  # of each server's speed: where files lie on few servers, more of it may be faster
 LAYOUT = frozenset(("stripe_count", "stripe_size", "lustre_ost"))  # chosen; neither end is faster for every file
 ASSUMED, FITTED = "assumed", "fitted"
 
@@ -96,6 +97,15 @@ def moved(system: System, figures: Collection[UncertainFigure], end: str) -> Sys
     """The system with these figures at their slow or fast end. A file has no more stripes than there are servers."""
     ends = {figure.path: figure.slow if end == SLOW else figure.fast for figure in figures}
     return replace(system, tiers=tuple(_moved_tier(tier, ends) for tier in system.tiers))
+
+
+def either_way(figures: Sequence[UncertainFigure]) -> tuple[Sequence[UncertainFigure], ...]:
+    """The figures, and again with the ends of those exchanged of which draws decide what end is slow."""
+    exchanged = [
+        replace(figure, slow=figure.fast, fast=figure.slow) if figure.path.endswith(f".{DRAWN}") else figure
+        for figure in figures
+    ]
+    return (figures,) if exchanged == list(figures) else (figures, exchanged)
 
 
 def _moved_tier(tier: Tier, ends: dict[str, Number]) -> Tier:
