@@ -211,7 +211,8 @@ def test_a_no_that_a_smaller_tier_would_leave_without_an_answer_is_unclear(tmp_p
     assert answer.required.verdicts == ("unclear",)
     said = storage_sentence(answer.required)
     assert (
-        "rests on tiers.lfs.capacity (assumed: 1 TB to 10 TB); at the slow end, files fit on no tier but gfs, and" in said
+        "rests on tiers.lfs.capacity (assumed: 1 TB to 10 TB); at the slow end, files fit on no tier but gfs, and"
+        in said
     )
     assert answer_json(answer)["scaling"][0]["storage_slow"]["storage_matters"] is None
 
@@ -229,7 +230,9 @@ def test_the_rate_at_which_it_turns_counts_what_unpacking_hides(tmp_path: Path, 
 def test_below_the_named_rate_storage_matters_on_each_number_of_nodes(tmp_path: Path) -> None:
     """Exchange is longer on two nodes, and hides more."""
     path = tmp_path / "box.yaml"
-    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace("network_bandwidth: 10 GB/s", "network_bandwidth: 300 MB/s")
+    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace(
+        "network_bandwidth: 10 GB/s", "network_bandwidth: 300 MB/s"
+    )
     path.write_text(f"{text}figures:\n  tiers.gfs.{assumed('node_bandwidth', '10 MB/s', '400 MB/s')}\n")
     required = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1, nodes="1,2")).required
     first, second = (point.share_bytes / point.others_seconds for point in required.scaling)
