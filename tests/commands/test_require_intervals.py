@@ -284,3 +284,18 @@ def test_servers_that_differ_less_may_be_slower(tmp_path: Path, variation: str) 
     (turn,) = answer.required.turns
     assert turn is not None
     assert [figure.path for figure in turn.figures] == ["tiers.gfs.variation"]
+
+
+def test_several_figures_that_turn_it_together_are_told_beside_one_that_does_alone(tmp_path: Path) -> None:
+    """On one node the far tier's rate alone; on two a share fits the near tier, unless that is small as well."""
+    path = tmp_path / "box.yaml"
+    near = "lfs: {path: /l, visible_to: node, capacity: 3 TB, bandwidth: 3 GB/s}"
+    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace("{gfs:", f"{{{near}, gfs:")
+    figures = assumed("tiers.lfs.capacity", "1 TB", "4 TB"), assumed("tiers.gfs.node_bandwidth", "100 MB/s", "1 GB/s")
+    path.write_text(f"{text}figures:\n  {figures[0]}\n  {figures[1]}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1))
+    assert answer.required.verdicts == ("unclear", "unclear")
+    assert [turn and len(turn.figures) for turn in answer.required.turns] == [1, 0]
+    assert storage_sentence(answer.required).endswith("or set its figures in the system's file.")
+    (finding,) = (finding for finding in answer.findings if finding.kind == "storage_uncertain")
+    assert finding.text.endswith(": tiers.gfs.node_bandwidth, several figures of lfs and gfs")

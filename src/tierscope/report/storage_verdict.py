@@ -182,9 +182,10 @@ def _to_settle(clauses: Sequence[_Clause], requirements: Requirements) -> str:
         return ""
     keys = list(dict.fromkeys(figure.path for turn in turns for figure in turn.figures[:_NAMED]))
     ways = [] if requirements.step.low == requirements.step.high else ["measure a step"]
+    all_named = all(turn.figures for turn in turns) and len(keys) <= _NAMED
     if not keys or any(figure.kind == ASSUMED for turn in turns for figure in turn.figures):
         ways.append("measure the storage with 'tierscope probe'")
-    ways.append(f"set {' and '.join(keys) if 0 < len(keys) <= _NAMED else 'its figures'} in the system's file")
+    ways.append(f"set {' and '.join(keys) if all_named else 'its figures'} in the system's file")
     return f" To settle it, {', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
 
 
