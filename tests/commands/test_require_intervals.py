@@ -125,7 +125,10 @@ def test_a_verdict_that_the_step_leaves_unclear_stays_so(tmp_path: Path) -> None
     answer = asked(tmp_path, "node_bandwidth: 100 MB/s", interval, step_seconds=None)
     assert answer.required.verdicts == answer.required.described_verdicts == ("unclear", "unclear")
     assert answer.required.turns == (None, None)
-    assert "with the shortest step that may be" in storage_sentence(answer.required)
+    said = storage_sentence(answer.required)
+    assert "Unclear on 1 to 2 nodes: going by the system's file, with the shortest step that may be" in said
+    certain = asked(tmp_path, "node_bandwidth: 100 MB/s", step_seconds=None)
+    assert "Unclear on 1 to 2 nodes: with the shortest step" in storage_sentence(certain.required)
 
 
 def test_json_has_both_ends_and_what_the_verdict_rests_on(tmp_path: Path) -> None:

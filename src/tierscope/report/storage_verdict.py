@@ -128,9 +128,9 @@ def _said(clause: _Clause, requirements: Requirements) -> str:
         return f"yes {clause.where}: {_yes(clause, requirements)}"
     if not clause.points[0].source_known:
         return f"unclear {clause.where}: system {requirements.machine.name} does not say how fast its storage is"
-    step = requirements.step
+    step, described = requirements.step, "" if requirements.storage is None else "going by the system's file, "
     return (
-        f"unclear {clause.where}: with the shortest step that may be ({about_seconds(step.low)}) an epoch waits for "
+        f"unclear {clause.where}: {described}with the shortest step that may be ({about_seconds(step.low)}) an epoch waits for "
         f"{clause.place}{_why_there(clause, requirements)}, up to {_factor(max(map(_excess, clause.fast)))} × as long as everything else takes; "
         f"with the longest ({about_seconds(step.high)}) compute hides the reads{_instead(clause, requirements)}"
     )
