@@ -224,6 +224,27 @@ def test_what_networks_err_by_in_common_widens_the_interval_and_moves_nothing() 
     assert doubtful.interval[0] < sure.interval[0] < sure.interval[1] < doubtful.interval[1]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("reach", [0.1, 1.0, 10.0])
+def test_rows_that_contradict_one_another_still_give_a_number(reach: float) -> None:
+    """Neighbours of 1 ps and of 11 days, and a file that says they differ by no noise: exponents go beyond what a float holds."""
+    fake = device()
+    rows = {
+        key: tuple(
+            replace(row, sizes=tuple(size + late * (size > 50) for size in row.sizes), seconds=(1e6 if late else 1e-12,) * len(row.seconds))
+            for row in measured[:12]
+            for late in (0, 1)
+        )
+        for key, measured in fake.rows.items()
+    }  # fmt: skip
+    smooth = {
+        key: Smooth(tuple(SmoothPart((reach,) * len(part.reach), 1.0) for part in found.parts), 1e-12)
+        for key, found in fake.smooth.items()
+    }
+    step = predict_step(replace(fake, rows=rows, smooth=smooth), build_network("lenet5"), 16, FP32)
+    assert 0 < step.interval[0] <= step.seconds <= step.interval[1] < math.inf
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

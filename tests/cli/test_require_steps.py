@@ -1,6 +1,7 @@
 """`tierscope require`: where the step comes from, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,14 @@ def test_a_measured_device_predicts_between_its_ends(asked: Asker) -> None:
     assert step["source"] == "predicted"
     assert step["low"] < step["seconds"] < step["high"]
     assert 0.5 < step["seconds"] / 12.867e-3 < 2  # validation/h200/steps.json
+
+
+def test_a_device_file_of_absurd_steps_is_refused(asked: Asker, tmp_path: Path) -> None:
+    """Each of its numbers is one that a file may have."""
+    text, absurd = Path(H200).read_text(), tmp_path / "device.yaml"
+    absurd.write_text(re.sub(r"^(  \w+ amp \w+: \[.*, )[^,]+\]$", r"\g<1>100]", text, flags=re.MULTILINE))
+    said = asked.refused("--system", "h200-node", "--device-file", str(absurd))
+    assert "device.yaml: a step would take up to " in said
 
 
 def test_a_device_file_without_the_precision_is_refused(asked: Asker, tmp_path: Path) -> None:

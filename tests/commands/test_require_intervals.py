@@ -13,6 +13,7 @@ from tierscope.report.requirements import step_sentence
 from tierscope.report.requirements_page import requirements_page
 from tierscope.report.storage_verdict import storage_sentence
 from tierscope.spec.known import load_system
+from tierscope.units import about_bandwidth
 
 SYSTEM = """\
 system: box
@@ -124,7 +125,10 @@ def test_a_verdict_that_the_step_leaves_unclear_stays_so(tmp_path: Path) -> None
     answer = asked(tmp_path, "node_bandwidth: 100 MB/s", interval, step_seconds=None)
     assert answer.required.verdicts == answer.required.described_verdicts == ("unclear", "unclear")
     assert answer.required.turns == (None, None)
-    assert "with the shortest step that may be" in storage_sentence(answer.required)
+    said = storage_sentence(answer.required)
+    assert "Unclear on 1 to 2 nodes: going by the system's file, with the shortest step that may be" in said
+    certain = asked(tmp_path, "node_bandwidth: 100 MB/s", step_seconds=None)
+    assert "Unclear on 1 to 2 nodes: with the shortest step" in storage_sentence(certain.required)
 
 
 def test_json_has_both_ends_and_what_the_verdict_rests_on(tmp_path: Path) -> None:
@@ -197,3 +201,104 @@ def test_a_link_of_which_only_its_nominal_rate_is_known_leaves_cosmoflow_unclear
     assert "where a node reads more than 2.52 GB/s, storage does not matter; no on 8 nodes" in storage_sentence(
         required
     )
+
+
+def test_a_no_that_a_smaller_tier_would_leave_without_an_answer_is_unclear(tmp_path: Path) -> None:
+    """At the low capacity files are read from a tier of which nobody says how fast it is."""
+    path = tmp_path / "box.yaml"
+    near = "lfs: {path: /l, visible_to: node, capacity: 5 TB, bandwidth: 3 GB/s}"
+    text = SYSTEM.format(rates="capacity: 100 TB").replace("{gfs:", f"{{{near}, gfs:")
+    path.write_text(f"{text}figures:\n  tiers.lfs.{assumed('capacity', '1 TB', '10 TB')}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1, nodes="1"))
+    assert answer.required.described_verdicts == ("no",)
+    assert answer.required.verdicts == ("unclear",)
+    said = storage_sentence(answer.required)
+    assert (
+        "rests on tiers.lfs.capacity (assumed: 1 TB to 10 TB); at the slow end, files fit on no tier but gfs, and"
+        in said
+    )
+    assert answer_json(answer)["scaling"][0]["storage_slow"]["storage_matters"] is None
+
+
+@pytest.mark.parametrize(("rate", "low"), [("300", "10"), ("20", "10")])
+def test_the_rate_at_which_it_turns_counts_what_unpacking_hides(tmp_path: Path, rate: str, low: str) -> None:
+    """A node unpacks 100 MB/s to files, so reads of a quarter of that are hidden by it."""
+    path = tmp_path / "box.yaml"
+    interval = assumed("node_bandwidth", f"{low} MB/s", "400 MB/s")
+    path.write_text(SYSTEM.format(rates=f"node_bandwidth: {rate} MB/s") + f"figures:\n  tiers.gfs.{interval}\n")
+    options = RequireOptions(system=str(path), step_seconds=0.1, nodes="1", compression="4:100MB/s")
+    assert "than 25 MB/s, storage " in storage_sentence(require("cosmoflow", options).required)
+
+
+def test_below_the_named_rate_storage_matters_on_each_number_of_nodes(tmp_path: Path) -> None:
+    """Exchange is longer on two nodes, and hides more."""
+    path = tmp_path / "box.yaml"
+    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace(
+        "network_bandwidth: 10 GB/s", "network_bandwidth: 300 MB/s"
+    )
+    path.write_text(f"{text}figures:\n  tiers.gfs.{assumed('node_bandwidth', '10 MB/s', '400 MB/s')}\n")
+    required = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1, nodes="1,2")).required
+    first, second = (point.share_bytes / point.others_seconds for point in required.scaling)
+    assert second < 0.9 * first
+    assert f"where a node reads less than {about_bandwidth(second)}, storage matters" in storage_sentence(required)
+
+
+def test_what_the_far_tier_costs_is_told_for_its_slow_end_too(tmp_path: Path) -> None:
+    """As its finding does; the sentence had what the system's file says alone."""
+    path = tmp_path / "box.yaml"
+    text = SYSTEM.format(rates="node_bandwidth: 100 MB/s").replace("network_", "memory: 100 TB, network_")
+    path.write_text(f"{text}figures:\n  tiers.gfs.{assumed('node_bandwidth', '50 MB/s', '400 MB/s')}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1))
+    assert storage_sentence(answer.required).endswith(
+        "(read from gfs instead, an epoch takes 1.7 × as long, and up to 3.4 × where gfs is as slow as its figures allow)."
+    )
+    (finding,) = (finding for finding in answer.findings if finding.kind == "storage_staged")
+    assert "up to 3.40 × as long" in finding.text
+
+
+def test_a_tier_that_nothing_is_read_from_is_not_named_as_assumed(tmp_path: Path) -> None:
+    path = tmp_path / "box.yaml"
+    other = "bb: {path: /b, bandwidth: 3 GB/s}"
+    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace("{gfs:", f"{{{other}, gfs:")
+    path.write_text(f"{text}figures:\n  tiers.bb.{assumed('bandwidth', '1 GB/s', '10 GB/s')}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1))
+    assert "assumed, as the system's file says" not in step_sentence(answer.required)
+
+
+def test_more_servers_than_can_be_modelled_are_no_reason_to_refuse(tmp_path: Path) -> None:
+    """Only at the fast end are there so many: each node has a device of its own."""
+    path = tmp_path / "box.yaml"
+    path.write_text(
+        SYSTEM.format(rates="servers: 100, bandwidth: 1 MB/s, device_shared_by: 64")
+        + f"figures:\n  tiers.gfs.{assumed('device_shared_by', '1', '64')}\n"
+    )
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1, nodes="4096"))
+    assert answer.required.verdicts == ("yes",)
+
+
+@pytest.mark.parametrize("variation", ["0.5", "0"])
+def test_servers_that_differ_less_may_be_slower(tmp_path: Path, variation: str) -> None:
+    """The one server is drawn as a fast one: with as much variation as may be it is fast enough, with none it is not."""
+    rates = f"read_ops: 45/s, variation: {variation}"
+    answer = asked(tmp_path, rates, assumed("variation", "0", "0.5"), nodes="1")
+    (described,) = answer.required.described_verdicts
+    assert described == ("no" if variation == "0.5" else "yes")
+    assert answer.required.verdicts == ("unclear",)
+    (turn,) = answer.required.turns
+    assert turn is not None
+    assert [figure.path for figure in turn.figures] == ["tiers.gfs.variation"]
+
+
+def test_several_figures_that_turn_it_together_are_told_beside_one_that_does_alone(tmp_path: Path) -> None:
+    """On one node the far tier's rate alone; on two a share fits the near tier, unless that is small as well."""
+    path = tmp_path / "box.yaml"
+    near = "lfs: {path: /l, visible_to: node, capacity: 3 TB, bandwidth: 3 GB/s}"
+    text = SYSTEM.format(rates="node_bandwidth: 300 MB/s").replace("{gfs:", f"{{{near}, gfs:")
+    figures = assumed("tiers.lfs.capacity", "1 TB", "4 TB"), assumed("tiers.gfs.node_bandwidth", "100 MB/s", "1 GB/s")
+    path.write_text(f"{text}figures:\n  {figures[0]}\n  {figures[1]}\n")
+    answer = require("cosmoflow", RequireOptions(system=str(path), step_seconds=0.1))
+    assert answer.required.verdicts == ("unclear", "unclear")
+    assert [turn and len(turn.figures) for turn in answer.required.turns] == [1, 0]
+    assert storage_sentence(answer.required).endswith("or set its figures in the system's file.")
+    (finding,) = (finding for finding in answer.findings if finding.kind == "storage_uncertain")
+    assert finding.text.endswith(": tiers.gfs.node_bandwidth, several figures of lfs and gfs")

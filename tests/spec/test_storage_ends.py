@@ -13,7 +13,6 @@ from tierscope.spec.storage_ends import (
     LAYOUT,
     SLOW,
     moved,
-    storage_ends,
     uncertain_storage,
 )
 from tierscope.spec.study import System, Tier
@@ -40,6 +39,11 @@ def tiers_of(system: System) -> dict[str, Tier]:
     return {tier.name: tier for tier in system.tiers}
 
 
+def both_ends(known: KnownSystem) -> tuple[System, System]:
+    slow, fast = (moved(known.system, uncertain_storage(known), end) for end in (SLOW, FAST))
+    return slow, fast
+
+
 def test_every_number_of_a_tier_says_which_end_is_slow() -> None:
     """A key that is added to tiers must be put into one of the groups."""
     numbers = [field.yaml for field in schema.fields(Tier) if isinstance(field.meta, Key) and is_number(field.meta)]
@@ -54,7 +58,7 @@ def test_uncertain_are_assumed_and_fitted_figures_of_tiers_with_two_ends() -> No
 
 
 def test_slow_is_low_for_rates_and_high_for_latencies() -> None:
-    slow, fast = map(tiers_of, storage_ends(KNOWN))
+    slow, fast = map(tiers_of, both_ends(KNOWN))
     assert (slow["lfs"].capacity, fast["lfs"].capacity) == (500 * 10**9, 2 * 10**12)
     assert (slow["gfs"].servers, fast["gfs"].servers) == (2, 16)
     assert (slow["gfs"].latency, fast["gfs"].latency) == (0.01, 0.0002)
@@ -63,15 +67,15 @@ def test_slow_is_low_for_rates_and_high_for_latencies() -> None:
 
 
 def test_what_a_fit_left_open_is_as_far_off_as_its_draws() -> None:
-    slow, fast = map(tiers_of, storage_ends(KNOWN))
+    slow, fast = map(tiers_of, both_ends(KNOWN))
     assert (slow["gfs"].node_bandwidth, fast["gfs"].node_bandwidth) == (2.5e9, 25e9)
     text = SYSTEM.replace("{fitted: to a run, low: 2.5 GB/s, high: null}", "{fitted: x, low: null, high: 5 GB/s}")
-    slow, fast = map(tiers_of, storage_ends(parse_system(text, "box.yaml")))
+    slow, fast = map(tiers_of, both_ends(parse_system(text, "box.yaml")))
     assert (slow["gfs"].node_bandwidth, fast["gfs"].node_bandwidth) == (0.5e9, 5e9)
 
 
 def test_a_file_has_no_more_stripes_than_servers() -> None:
-    slow, fast = map(tiers_of, storage_ends(KNOWN))
+    slow, fast = map(tiers_of, both_ends(KNOWN))
     assert (slow["gfs"].stripe_count, fast["gfs"].stripe_count) == (2, 4)
 
 
@@ -85,12 +89,12 @@ def test_one_figure_can_be_moved_alone() -> None:
 def test_a_system_without_intervals_is_both_ends() -> None:
     plain = parse_system(SYSTEM[: SYSTEM.index("figures:")], "box.yaml")
     assert uncertain_storage(plain) == ()
-    assert storage_ends(plain) == (plain.system, plain.system)
+    assert both_ends(plain) == (plain.system, plain.system)
 
 
 @pytest.mark.parametrize("name", names())
 def test_both_ends_of_systems_that_ship_are_systems(name: str) -> None:
-    for end in storage_ends(load_system(name)):
+    for end in both_ends(load_system(name)):
         text = dump_system(KnownSystem(name, end))
         assert parse_system(text, name).system == end
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tierscope.analysis.wording import Finding
-from tierscope.arch.requirements import UNCLEAR, YES, Requirements
+from tierscope.arch.requirements import UNCLEAR, YES, Requirements, StorageTurn
 from tierscope.arch.scaling import HARDLY, UNPACKING, Scaled, fits_from
 from tierscope.arch.step_seconds import ROOFLINE
 from tierscope.units import counted
@@ -74,7 +74,7 @@ def _about_storage(requirements: Requirements) -> Iterator[Finding]:
         evidence = {"where": _span(unclear), "about": requirements.step.about, "low": requirements.step.low}
         yield Finding("storage_unclear", {**evidence, "high": requirements.step.high})
     if turned:
-        names = [figure.path for _, turn in turned for figure in turn.figures] or [f"several figures of {tier}" for _, turn in turned for tier in turn.tiers]  # fmt: skip
+        names = [name for _, turn in turned for name in _rests_on(turn)]
         evidence = {"where": _span([nodes for nodes, _ in turned]), "rests_on": list(dict.fromkeys(names))}
         yield Finding("storage_uncertain", evidence)
     if not waiting and not unclear and not unknown and not turned:
@@ -108,6 +108,10 @@ def _about_storage(requirements: Requirements) -> Iterator[Finding]:
             "later_seconds": last.later_seconds,
         }
         yield Finding("first_epoch_waits", evidence)
+
+
+def _rests_on(turn: StorageTurn) -> list[str]:
+    return [figure.path for figure in turn.figures] or [f"several figures of {' and '.join(turn.tiers)}"]
 
 
 def _excess(point: Scaled) -> float:

@@ -27,6 +27,11 @@ class Machine:
     far: "StorageRates"
     assumed_tiers: tuple[str, ...] = ()  # a bandwidth of which nobody published or measured
 
+    @property
+    def read_tiers(self) -> tuple[str, ...]:
+        """Names of those that samples come from."""
+        return tuple(dict.fromkeys(tier.name for tier in (self.near, self.far) if tier is not None))
+
 
 @dataclass(frozen=True, slots=True)
 class StorageRates:

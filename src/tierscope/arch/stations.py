@@ -62,13 +62,13 @@ def _point_times(requirements: Requirements, system: System, point: Scaled) -> _
 
 
 def _seconds(requirements: Requirements, system: System, point: Scaled, tier: int) -> float | None:
-    """Of an epoch that reads everything from one tier; None: nothing says how fast it is."""
+    """Of an epoch that reads everything from one tier; None: nothing says how fast it is, or it has more servers than are modelled."""
     only = system.tiers[tier]
     if not _has_rates(only):
         return None
     from tierscope.plan.plan import Plan  # noqa: PLC0415  (NumPy)
     from tierscope.plan.reading import Reading  # noqa: PLC0415
-    from tierscope.plan.stations import stations_of  # noqa: PLC0415
+    from tierscope.plan.stations import MOST_STATIONS, count_servers, stations_of  # noqa: PLC0415
     from tierscope.predict.bound import simulate_drawn  # noqa: PLC0415
 
     ranks = point.nodes * requirements.machine.accelerators
@@ -89,6 +89,8 @@ def _seconds(requirements: Requirements, system: System, point: Scaled, tier: in
         system=replace(system, nodes=point.nodes, ranks_per_node=requirements.machine.accelerators, tiers=(only,)),
         placement=Placement(),
     )
+    if count_servers(study.system) > MOST_STATIONS:
+        return None
     pieces = tuple((start, min(transfer, nbytes - start)) for start in range(0, nbytes, transfer))
     plan = Plan.of(study, nbytes)
     outcome = simulate_drawn(study, stations_of(study.system, _SEED), Reading(pieces, nbytes), plan, _SEED)

@@ -33,6 +33,7 @@ _HOST_DOUBT = (
 NETWORK_DOUBT = 0.076  # of the device's seconds, in logarithms: by so much were the predicted steps of whole networks off, six of them on one H200 (`python -m validation accelerator`)
 _FARTHEST = 24.0  # octaves outside: beyond them nothing is known, and doubt cannot grow for ever
 _OUTSIDE_DOUBT = math.log(1.25)  # more of it for every octave outside, in logarithms
+_MOST_LOG = 100.0  # of seconds over the guess: what a file of absurd numbers says is absurd, and finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +136,16 @@ def _piece_seconds(
         guesses = np.array([guess_seconds(device, kind, precision, pieces[number].sizes) for number in numbers])
         covariance += np.diag(surface.smooth.noise + (_OUTSIDE_DOUBT * np.minimum(beyond.sum(1), _FARTHEST)) ** 2)
         noise = np.linalg.cholesky(covariance + _jitter(covariance)) @ rng.standard_normal((len(numbers), _DRAWS))
-        means[numbers] = guesses * np.exp(mean + np.diag(covariance) / 2)  # of a lognormal: sums are of means
-        drawn[numbers] = guesses[:, None] * np.exp(mean[:, None] + noise)
+        means[numbers] = guesses * _exp(mean + np.diag(covariance) / 2)  # of a lognormal: sums are of means
+        drawn[numbers] = guesses[:, None] * _exp(mean[:, None] + noise)
         for name, measured, wanted in zip(KINDS[kind].feature_names, points.T[:sizes], asked.T[:sizes], strict=True):
             for end, lies_beyond in _ends(f"{kind} {name}", measured, wanted):
                 ends.setdefault(end, []).extend(np.array(numbers)[lies_beyond])
     return means, drawn, ends
+
+
+def _exp(logs: Array) -> Array:
+    return np.asarray(np.exp(np.clip(logs, -_MOST_LOG, _MOST_LOG)))
 
 
 def _ends(name: str, measured: Array, asked: Array) -> Iterator[tuple[str, NDArray[np.bool_]]]:

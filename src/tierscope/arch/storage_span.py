@@ -4,6 +4,7 @@ Slow storage is tried with the shortest step, fast storage with the longest: wha
 uncertain of the hardware stays as it is.
 """
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
@@ -12,21 +13,20 @@ from tierscope.arch.requirements import UNCLEAR, YES, Requirements, StorageSpan,
 from tierscope.arch.scaling import Scaled, scaled
 from tierscope.arch.stations import with_stations_of
 from tierscope.spec.known import KnownSystem
-from tierscope.spec.storage_ends import FAST, SLOW, UncertainFigure, moved, uncertain_storage
+from tierscope.spec.storage_ends import FAST, SLOW, UncertainFigure, either_way, moved, uncertain_storage
 from tierscope.spec.study import System
 
 
 def with_storage_span(requirements: Requirements, known: KnownSystem) -> Requirements:
     """Unchanged where every figure of the tiers that are read from is certain."""
-    read = [tier.name for tier in (requirements.machine.near, requirements.machine.far) if tier is not None]
-    figures = tuple(figure for figure in uncertain_storage(known) if figure.tier in read)
+    figures = tuple(figure for figure in uncertain_storage(known) if figure.tier in requirements.machine.read_tiers)
     if not figures:
         return requirements
-    ends = {end: _points(requirements, moved(known.system, figures, end), end) for end in (SLOW, FAST)}
+    ends = {end: _points(requirements, known.system, figures, end) for end in (SLOW, FAST)}
     turned = {SLOW: set[int](), FAST: set[int]()}
     for place, verdict in enumerate(requirements.described_verdicts):
         end = FAST if verdict == YES else SLOW
-        if verdict != UNCLEAR and (verdict == YES) != ends[end][place].storage_matters:
+        if verdict != UNCLEAR and (verdict == YES) != _may_matter(ends[end][place]):
             turned[end].add(place)
     turns: list[StorageTurn | None] = [None] * len(requirements.scaling)
     for end, places in turned.items():
@@ -41,25 +41,43 @@ def _turns(
     """For the numbers of nodes at these places, which all turn at this end."""
     if not places:
         return
-    alone = [(figure, _points(requirements, moved(system, [figure], end), end, places)) for figure in figures]
+    alone = [(figure, _points(requirements, system, [figure], end, places)) for figure in figures]
     tiers = list(dict.fromkeys(figure.tier for figure in figures))
     together = {
-        tier: _points(
-            requirements, moved(system, [figure for figure in figures if figure.tier == tier], end), end, places
-        )
+        tier: _points(requirements, system, [figure for figure in figures if figure.tier == tier], end, places)
         for tier in tiers
     }
     for number, place in enumerate(places):
-        turning = [
-            (points[number], figure) for figure, points in alone if points[number].storage_matters == (end == SLOW)
-        ]
-        turning.sort(key=lambda point_and_figure: point_and_figure[0].reads_seconds, reverse=end == SLOW)
-        enough = [tier for tier in tiers if together[tier][number].storage_matters == (end == SLOW)]
-        yield place, StorageTurn(tuple(figure for _, figure in turning), tuple(enough[:1] or tiers))
+        turning = [(points[number], figure) for figure, points in alone if _may_matter(points[number]) == (end == SLOW)]
+        turning.sort(key=lambda point_and_figure: _reads(point_and_figure[0]), reverse=end == SLOW)
+        enough = [tier for tier in tiers if _may_matter(together[tier][number]) == (end == SLOW)]
+        yield place, StorageTurn(tuple(figure for _, figure in turning), tuple(enough or tiers))
+
+
+def _may_matter(point: Scaled) -> bool:
+    """Also where the share fits no tier of which anybody says how fast it is."""
+    return point.storage_matters or not point.source_known
+
+
+def _reads(point: Scaled) -> float:
+    return point.reads_seconds if point.source_known else math.inf
 
 
 def _points(
-    requirements: Requirements, system: System, end: str, places: Collection[int] | None = None
+    requirements: Requirements,
+    system: System,
+    figures: Sequence[UncertainFigure],
+    end: str,
+    places: Collection[int] | None = None,
+) -> tuple[Scaled, ...]:
+    """The scaling with these figures at their end."""
+    tried = [_points_on(requirements, moved(system, some, end), end, places) for some in either_way(figures)]
+    farthest = max if end == SLOW else min
+    return tuple(farthest(points, key=_reads) for points in zip(*tried, strict=True))
+
+
+def _points_on(
+    requirements: Requirements, system: System, end: str, places: Collection[int] | None
 ) -> tuple[Scaled, ...]:
     """The scaling on a system that differs in its tiers alone; `places`: of which numbers of nodes."""
     other = machine_of(requirements.machine.name, system)

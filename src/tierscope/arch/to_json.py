@@ -18,6 +18,7 @@ def to_json(requirements: Requirements, layers: bool = False) -> JsonObject:
 
     `storage_slow`, `storage_fast`: later epochs with the shortest step and storage as slow as its figures allow, and with the longest and as fast. `storage_rests_on`: figures that alone
     turn the verdict within their intervals, and tiers whose figures do together; null where it stays. All three are null where no figure of storage is uncertain.
+    `storage_matters` of an end is null where nothing says how fast samples come.
     """
     wish, verdicts = requirements.wish, requirements.verdicts
     waiting = [point.nodes for point, verdict in zip(requirements.scaling, verdicts, strict=True) if verdict == YES]
@@ -116,7 +117,7 @@ def _later(point: Scaled) -> JsonObject:
         "later_seconds": point.later_seconds,
         "later_from": point.later_from,
         "waits_for": point.waits_for,
-        "storage_matters": point.storage_matters,
+        "storage_matters": point.storage_matters if point.source_known else None,
     }
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_SAMPLES = 1_000_000  # of a traced network, whose training set nobody named
 DEFAULT_SYSTEM = "h200-node"  # of transformers
+MOST_STEP_SECONDS = 1e9  # of a prediction
 _FILES = (".yaml", ".yml", ".json")
 _FAMILIES = ("gpt2", "gpt-2", "llama")
 _TRACED_BYTES = 4  # of an element: float32
@@ -119,15 +120,16 @@ def _system(name: str | None) -> tuple[KnownSystem, Machine]:
         loaded = known.load_system(name)
     except UserError as error:
         raise type(error)(f"--system {error}") from None
+    machine = machine_of(loaded.name, loaded.system)
     assumed = [
-        tier.name
-        for tier in loaded.system.tiers
+        tier
+        for tier in machine.read_tiers
         if any(
-            figure.kind == "assumed" and key.startswith(f"tiers.{tier.name}.") and key.endswith("bandwidth")
+            figure.kind == "assumed" and key.startswith(f"tiers.{tier}.") and key.endswith("bandwidth")
             for key, figure in loaded.figures.items()
         )
     ]
-    return loaded, replace(machine_of(loaded.name, loaded.system), assumed_tiers=tuple(assumed))
+    return loaded, replace(machine, assumed_tiers=tuple(assumed))
 
 
 def _network(model: str, shape: tuple[int, ...] | None) -> tuple[Network, TrainingSet]:
@@ -186,7 +188,12 @@ def known_step(
                 f"--device-file {wanted.device_file}: {device.origin.device} was not measured in {wish.precision.name}; use --precision {next(iter(device.host))}"
             )
         linked = with_measured_links(machine, device, PARAMETER_BYTES * network.parameters)
-        return predicted(device, network, wish, linked is not machine), linked
+        step = predicted(device, network, wish, linked is not machine)
+        if step.high > MOST_STEP_SECONDS:
+            raise UserError(
+                f"--device-file {wanted.device_file}: a step would take up to {step.high:.3g} s, so its numbers cannot be right; measure again with 'tierscope probe --accelerator cuda -o FILE'"
+            )
+        return step, linked
     if wanted.measured is None:
         return None, machine
     from tierscope.measure.measured_step import measured_step  # noqa: PLC0415  (tables)

@@ -128,9 +128,9 @@ def _said(clause: _Clause, requirements: Requirements) -> str:
         return f"yes {clause.where}: {_yes(clause, requirements)}"
     if not clause.points[0].source_known:
         return f"unclear {clause.where}: system {requirements.machine.name} does not say how fast its storage is"
-    step = requirements.step
+    step, described = requirements.step, "" if requirements.storage is None else "going by the system's file, "
     return (
-        f"unclear {clause.where}: with the shortest step that may be ({about_seconds(step.low)}) an epoch waits for "
+        f"unclear {clause.where}: {described}with the shortest step that may be ({about_seconds(step.low)}) an epoch waits for "
         f"{clause.place}{_why_there(clause, requirements)}, up to {_factor(max(map(_excess, clause.fast)))} × as long as everything else takes; "
         f"with the longest ({about_seconds(step.high)}) compute hides the reads{_instead(clause, requirements)}"
     )
@@ -152,18 +152,21 @@ def _turned(clause: _Clause, turn: StorageTurn, requirements: Requirements) -> s
             if exact
             else f"the longest step that may be ({about_seconds(step.high)}) hides the reads"
         )
-        return f"unclear {clause.where}: going by the system's file, {_yes(clause, requirements)}, {rests}; where a node reads more than {_needed(clause.slow)}, {hides}"
+        return f"unclear {clause.where}: going by the system's file, {_yes(clause, requirements)}, {rests}; where a node reads more than {about_bandwidth(max(_needed(clause.slow)))}, {hides}"
+    answer = f"unclear {clause.where}: going by the system's file, no{_no(clause, requirements)}, {rests}"
+    if not all(point.source_known for point in clause.slowest):
+        return f"{answer}; at the slow end, files fit on no tier but {requirements.machine.far.name}, and the system does not say how fast that is"
     with_step = "" if exact else f" with the shortest step that may be ({about_seconds(step.low)})"
     times = _factor(max(map(_excess, clause.slowest)))
     return (
-        f"unclear {clause.where}: going by the system's file, no{_no(clause, requirements)}, {rests}; where a node reads less than {_needed(clause.fast)}, "
+        f"{answer}; where a node reads less than {about_bandwidth(min(_needed(clause.fast)))}, "
         f"storage matters{with_step}: an epoch takes up to {times} × as long as everything else"
     )
 
 
-def _needed(points: Sequence[Scaled]) -> str:
-    """What a node must read to wait for nothing, on whichever number of nodes that is most."""
-    return about_bandwidth(max(point.share_bytes / point.others_seconds for point in points))
+def _needed(points: Sequence[Scaled]) -> list[float]:
+    """Bytes per second that a node must read so as not to wait for them, on each number of nodes."""
+    return [point.share_bytes / max(point.others_seconds, point.unpack_seconds or 0.0) for point in points]
 
 
 def _uncertain(turn: StorageTurn) -> str:
@@ -179,9 +182,10 @@ def _to_settle(clauses: Sequence[_Clause], requirements: Requirements) -> str:
         return ""
     keys = list(dict.fromkeys(figure.path for turn in turns for figure in turn.figures[:_NAMED]))
     ways = [] if requirements.step.low == requirements.step.high else ["measure a step"]
+    all_named = all(turn.figures for turn in turns) and len(keys) <= _NAMED
     if not keys or any(figure.kind == ASSUMED for turn in turns for figure in turn.figures):
         ways.append("measure the storage with 'tierscope probe'")
-    ways.append(f"set {' and '.join(keys) if 0 < len(keys) <= _NAMED else 'its figures'} in the system's file")
+    ways.append(f"set {' and '.join(keys) if all_named else 'its figures'} in the system's file")
     return f" To settle it, {', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
 
 
@@ -203,11 +207,12 @@ def _instead(clause: _Clause, requirements: Requirements) -> str:
     times = [point.far_times for point in (*clause.fast, *clause.slow) if point.far_times is not None]
     if not times:
         return f" (how fast {far} is, the system does not say)"
+    longest = max(point.far_times or 1.0 for point in clause.slowest)
     if max(times) < HARDLY:
-        longest = max(point.far_times or 1.0 for point in clause.slowest)
         return "" if longest < HARDLY else f" (read from {far} instead, as slow as its figures allow, an epoch takes up to {_factor(longest)} × as long)"  # fmt: skip
     longer = f"up to {_factor(max(times))}" if min(times) < HARDLY else span(min(times), max(times), _factor)
-    return f" (read from {far} instead, an epoch takes {longer} × as long)"
+    slowest = f", and up to {_factor(longest)} × where {far} is as slow as its figures allow" if longest > HARDLY * max(times) else ""  # fmt: skip
+    return f" (read from {far} instead, an epoch takes {longer} × as long{slowest})"
 
 
 def _why_there(clause: _Clause, requirements: Requirements) -> str:

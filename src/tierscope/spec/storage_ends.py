@@ -4,7 +4,7 @@ Figures that are assumed or fitted have an interval. Which end of it is the slow
 Ends are taken together, as if the worst of everything came at once; draws of a fit, whose values go together, are not looked at.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tierscope.spec import schema
@@ -30,6 +30,7 @@ FAST_WHEN_LOW = frozenset(
         *("service_variation", "background", "quota_period", "open_bytes"),
     )
 )
+DRAWN = "variation"  # of each server's speed: where files lie on few servers, more of it may be faster
 LAYOUT = frozenset(("stripe_count", "stripe_size", "lustre_ost"))  # chosen; neither end is faster for every file
 ASSUMED, FITTED = "assumed", "fitted"
 
@@ -98,15 +99,18 @@ def moved(system: System, figures: Collection[UncertainFigure], end: str) -> Sys
     return replace(system, tiers=tuple(_moved_tier(tier, ends) for tier in system.tiers))
 
 
+def either_way(figures: Sequence[UncertainFigure]) -> tuple[Sequence[UncertainFigure], ...]:
+    """The figures, and again with the ends of those exchanged of which draws decide what end is slow."""
+    exchanged = [
+        replace(figure, slow=figure.fast, fast=figure.slow) if figure.path.endswith(f".{DRAWN}") else figure
+        for figure in figures
+    ]
+    return (figures,) if exchanged == list(figures) else (figures, exchanged)
+
+
 def _moved_tier(tier: Tier, ends: dict[str, Number]) -> Tier:
     values = {
         field.name: ends[path] for field in schema.fields(Tier) if (path := f"tiers.{tier.name}.{field.yaml}") in ends
     }
     changed = replace(tier, **values)  # type: ignore[arg-type]
     return replace(changed, stripe_count=min(changed.stripe_count, changed.servers))
-
-
-def storage_ends(known: KnownSystem) -> tuple[System, System]:
-    """As slow as the figures allow, and as fast."""
-    figures = uncertain_storage(known)
-    return moved(known.system, figures, SLOW), moved(known.system, figures, FAST)
