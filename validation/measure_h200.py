@@ -3,8 +3,9 @@
 NumPy and torch are enough; the part `trained` also needs PyYAML, which reads studies, and the C library (src/tierscope/native/libtierscope.so, built by `pip install -e .` on any machine of
 this kind): without it samples would be read by Python threads, and their files take minutes to make. Hardware counters need Nsight Compute (`ncu`); without it those tables are left out.
 
-One call measures for at most 8 minutes (`--minutes`), and rerunning it resumes: every row is written at once, and no row is measured again. It ends with exit code 3 while
-something is left, and prints what, and how long all calls took.
+One call measures for at most 8 minutes (`--minutes`), all together for at most 25 (`--minutes-in-all`), and rerunning it resumes: every row is written at once, and no row is
+measured again. It ends with exit code 3 while something is left, with 4 where there is no time for it, and prints what, and how long all calls took. Parts come in the order
+of how much rests on them; hardware counters, which take longest, are last.
 """
 
 import argparse
@@ -49,7 +50,7 @@ BATCHES = {
     "lenet5": (1024,),
 }
 STEPS = 15
-MINUTES = 8.0  # of one call
+MINUTES, MINUTES_IN_ALL = 8.0, 25.0  # of one call, of all
 PROBE_SECONDS = 400.0  # that the device file takes, about
 COUNT_SECONDS = (
     60.0  # that a count takes at least: one that takes longer than a call has left is begun again by the next
@@ -260,6 +261,12 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="of this call, about (default: %(default)g)")
+    parser.add_argument(
+        "--minutes-in-all",
+        type=float,
+        default=MINUTES_IN_ALL,
+        help="of all calls on this folder (default: %(default)g)",
+    )
     asked = parser.parse_args()
     parts = asked.parts or list(PARTS)
     if strange := [part for part in parts if part not in PARTS]:
@@ -269,12 +276,20 @@ def main() -> int:
     if "trained" in parts and (missing := missing_for_training()):
         parser.error(f"trained: {missing}")
     try:
-        ledger = Ledger(asked.folder, 60 * asked.minutes, origin(), lambda line: print(line, flush=True))
+        ledger = Ledger(
+            asked.folder,
+            60 * asked.minutes,
+            origin(),
+            lambda line: print(line, flush=True),
+            seconds_in_all=60 * asked.minutes_in_all,
+        )
         measure(ledger, parts)
     except (OtherOriginError, UserError) as error:
         parser.error(str(error))
     print(f"{ledger.spent / 60:.1f} minutes in all calls; {ledger.verdict}")
-    return 3 if ledger.left else 0
+    if not ledger.left:
+        return 0
+    return 4 if ledger.is_last else 3
 
 
 if __name__ == "__main__":

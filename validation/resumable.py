@@ -4,6 +4,7 @@ Each table is a file of rows in one folder, with what was measured on (`origin`)
 """
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,14 +33,16 @@ class OutOfTimeError(Exception):
 
 @dataclass(slots=True)
 class Ledger:
-    """One folder of tables, and how long this call may go on. `origin`: what is measured on."""
+    """One folder of tables, and how long this call and all calls together may go on. `origin`: what is measured on."""
 
     folder: Path
     seconds: float
     origin: Wish
     say: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
+    seconds_in_all: float = math.inf
     left: list[str] = field(default_factory=list)  # of which tables something is missing
+    is_last: bool = False  # no time is left for another call
     _start: float = 0.0
     _before: float = 0.0
     _longest: dict[str, float] = field(default_factory=dict)
@@ -49,10 +52,15 @@ class Ledger:
         self._start = self.clock()
         spent = self.folder / _SPENT
         self._before = float(json.loads(spent.read_text())["seconds"]) if spent.exists() else 0.0
+        self.is_last = self._before + self.seconds >= self.seconds_in_all
+        self.seconds = min(self.seconds, self.seconds_in_all - self._before)
 
     @property
     def verdict(self) -> str:
-        return f"left: {'; '.join(self.left)}; rerun the same command" if self.left else "complete"
+        if not self.left:
+            return "complete"
+        more = f"all {self.seconds_in_all / 60:g} minutes are used up" if self.is_last else "rerun the same command"
+        return f"left: {'; '.join(self.left)}; {more}"
 
     @property
     def spent(self) -> float:

@@ -1,6 +1,7 @@
 """Measurements in parts: what is there is kept, a part ends in time, and rows of another machine are refused."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ class FakeMachine:
 
     def __init__(self) -> None:
         self.now, self.measured, self.said = 0.0, list[dict[str, Any]](), list[str]()
+        self.in_all = math.inf
 
     def clock(self) -> float:
         return self.now
@@ -27,7 +29,7 @@ class FakeMachine:
         return {"seconds": self.now}
 
     def ledger(self, folder: Path, seconds: float, **changed: object) -> Ledger:
-        return Ledger(folder, seconds, {**ORIGIN, **changed}, self.said.append, self.clock)
+        return Ledger(folder, seconds, {**ORIGIN, **changed}, self.said.append, self.clock, self.in_all)
 
 
 def test_a_part_ends_in_time_and_the_next_one_goes_on(tmp_path: Path) -> None:
@@ -44,6 +46,18 @@ def test_a_part_ends_in_time_and_the_next_one_goes_on(tmp_path: Path) -> None:
     assert [row["seconds"] for row in table["rows"]] == [10.0, 20.0, 30.0, 40.0]
     assert (table["schema_version"], table["origin"]) == (1, ORIGIN)
     assert json.loads((tmp_path / "spent.json").read_text()) == {"seconds": 40.0}
+
+
+def test_all_calls_together_end_in_time(tmp_path: Path) -> None:
+    """A machine is lent for so long: what is left then is said, and nobody is told to try again."""
+    machine = FakeMachine()
+    machine.in_all = 30.0
+    for rows, verdict in ((2, "left: t.json: 2 of 4; rerun the same command"), (3, "all 0.5 minutes are used up")):
+        ledger = machine.ledger(tmp_path, 20.0)
+        assert len(ledger.rows("t.json", WISHES, machine.measure, lambda _: 5.0)) == rows
+        assert ledger.verdict.endswith(verdict)
+    assert machine.now == 30.0
+    assert not machine.ledger(tmp_path, 20.0).has_time("t.json", 1.0)
 
 
 def test_every_row_is_on_disk_before_the_next_one_is_measured(tmp_path: Path) -> None:
