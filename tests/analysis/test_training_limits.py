@@ -1,13 +1,15 @@
 """The first sentence about a training: what someone in a hurry must not be told wrongly about storage and the loader."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.analysis.test_training import asked, run, trained
-from tierscope.analysis.storage_stall import UNCLEAR
+from tierscope.analysis.statistics import mean_of
+from tierscope.analysis.storage_stall import UNCLEAR, StorageStall
 from tierscope.analysis.training import about_training, limits_of, training_json
-from tierscope.analysis.training_limits import BOTH, CHECKPOINTS, INPUT, LOADER, NEITHER, STORAGE, Limit
+from tierscope.analysis.training_limits import BOTH, CHECKPOINTS, INPUT, LOADER, NEITHER, STORAGE, Limit, limit_of
 from tierscope.trace.trace import Trace
 
 THEIRS: dict[str, Any] = {"name": "pytorch", "workers": 2}
@@ -30,7 +32,7 @@ def limit(*traces: Trace) -> Limit:
         (SLOW, ABOUT_FAST, FAST, STORAGE, "Storage, not the loader, limits this training: waiting for the tiers takes 49.0 %"),
         (SLOW, [15.0] * 5, FAST, BOTH, "Storage and the loader both limit this training: waiting for the tiers takes 25.0 %"),
         (SLOW, [18.0] * 5, FAST, BOTH, "Storage and the loader both limit this training: torch's DataLoader (2 workers) takes 40.0 %"),
-        (SLOW, ABOUT_SLOW, ABOUT_SLOW, NEITHER, "Neither storage nor the loader limits this training, compute does"),
+        (SLOW, ABOUT_SLOW, ABOUT_SLOW, NEITHER, "Neither storage nor the loader limits this training, compute and the exchange of gradients do"),
         (WILD, ABOUT_SLOW, FAST, LOADER, "The loader limits this training: torch's DataLoader (2 workers) takes"),
         (SLOW, SLOW, WILD, UNCLEAR, "Storage does not limit this training, but whether the loader limits it cannot be determined"),
         (WILD, ABOUT_SLOW, ABOUT_SLOW, UNCLEAR, "Whether storage limits this training cannot be determined, and the loader does not"),
@@ -44,6 +46,13 @@ def test_the_first_sentence_names_what_limits(
     told = limit(*asked(tiers, memory, synthetic, **THEIRS))
     assert (told.answer, told.loader, told.workers) == (answer, "pytorch", 2)
     assert told.text.startswith(start)
+
+
+def test_what_several_ranks_exchange_is_not_called_compute() -> None:
+    stall = StorageStall({}, 20.0, mean_of([0.1] * 5), mean_of([0.1] * 5), "pytorch", 2, ranks=4)
+    assert limit_of(stall).answer == NEITHER
+    assert ", compute and the exchange of gradients do: " in limit_of(stall).text
+    assert ", compute does: " in limit_of(replace(stall, ranks=1)).text
 
 
 def test_storage_that_does_not_matter_is_not_the_first_finding_where_the_loader_does() -> None:

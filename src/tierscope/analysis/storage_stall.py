@@ -39,6 +39,7 @@ class StorageStall:
     loader: str | None = None  # None: of a result that does not say
     workers: int | None = None
     checkpoints: float = 0.0  # their share of an epoch from the tiers
+    ranks: int = 1
 
     @property
     def answer(self) -> str:

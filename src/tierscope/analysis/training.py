@@ -178,6 +178,7 @@ def _stalls(points: Sequence[TrainingPoint]) -> Iterator[StorageStall]:
             tiers.about.loader_name,
             tiers.about.loader_workers,
             tiers.share("checkpoint"),
+            tiers.ranks,
         )
 
 

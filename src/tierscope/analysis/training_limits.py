@@ -118,12 +118,17 @@ def _told(stall: StorageStall) -> tuple[str, str]:
         (YES, UNCLEAR): (STORAGE, f"Storage limits this training: {storage}; whether {who} {verb} it too cannot be determined: {costs}"),
         (NO, YES): (own, f"{upper}, not storage, {verb} this training: {costs}, {storage}"),
         (UNCLEAR, YES): (own, f"{upper} {verb} this training: {costs}; whether storage limits it too cannot be determined: {storage}"),
-        (NO, NO): (NEITHER, f"Neither storage nor {who} {verb} this training, compute does: {storage}, {costs}"),
+        (NO, NO): (NEITHER, f"Neither storage nor {who} {verb} this training, {_rest(stall)}: {storage}, {costs}"),
         (NO, UNCLEAR): (UNCLEAR, f"Storage does not limit this training, but whether {who} {verb} it cannot be determined: {storage}, {costs}; {_QUIETER}"),
         (UNCLEAR, NO): (UNCLEAR, f"Whether storage limits this training cannot be determined, and {who} {'does' if verb == 'limits' else 'do'} not: {storage}, {costs}; {_QUIETER}"),
         (UNCLEAR, UNCLEAR): (UNCLEAR, f"Whether storage or {who} {verb} this training cannot be determined: {storage}, {costs}; {_QUIETER}"),
     }  # fmt: skip
     return sentences[stall.answer, stall.loader_answer]
+
+
+def _rest(stall: StorageStall) -> str:
+    """All-reduce happens within backward, and how much of it compute hides is not known."""
+    return "compute does" if stall.ranks == 1 else "compute and the exchange of gradients do"
 
 
 def _first(stall: StorageStall, storage: str, costs: str) -> str:
@@ -148,7 +153,7 @@ def _together(stall: StorageStall) -> tuple[str, str]:
     assert stall.input is not None
     both = f"together they take {share_text(stall.input, stall.seconds)} of an epoch"
     if matters(stall.input, stall.seconds) == NO:
-        return NEITHER, f"Neither storage nor the loader limits this training, compute does: {both}"
+        return NEITHER, f"Neither storage nor the loader limits this training, {_rest(stall)}: {both}"
     return (
         UNCLEAR,
         f"Whether storage or the loader limits this training cannot be determined: {both}; add memory to --data",
