@@ -20,7 +20,7 @@ from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
 from tierscope.arch.roofline import Device, layer_costs, roofline_seconds
 from tierscope.arch.step_memory import Policy, step_memory
-from tierscope.arch.step_time import NETWORK_DOUBT, StepTime, predict_step
+from tierscope.arch.step_time import NETWORK_DOUBT, StepTime, Surfaces, predict_step
 from tierscope.arch.step_work import step_work
 from validation.decoders import decoder_peaks
 from validation.table import Row
@@ -218,11 +218,19 @@ def _predicted_steps() -> Iterable[Row]:
         name: without_layers_of(_network(name), {row["batch"] for row in kept if row["network"] == name}, whole)
         for name in {row["network"] for row in kept}
     }
+    surfaces: dict[str, Surfaces] = {name: {} for name in devices}
 
     def predict(row: dict[str, Any], doubt: float) -> tuple[StepTime, float, bool]:
         network, precision = _network(row["network"]), PRECISIONS[row["precision"]]
+        name = row["network"]
         step = predict_step(
-            devices[row["network"]], network, row["batch"], precision, row["solver"], network_doubt=doubt
+            devices[name],
+            network,
+            row["batch"],
+            precision,
+            row["solver"],
+            network_doubt=doubt,
+            surfaces=surfaces[name],
         )
         measured = statistics.median(row["seconds"])
         return step, measured, step.interval[0] <= measured <= step.interval[1]

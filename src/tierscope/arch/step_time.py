@@ -35,6 +35,8 @@ _FARTHEST = 24.0  # octaves outside: beyond them nothing is known, and doubt can
 _OUTSIDE_DOUBT = math.log(1.25)  # more of it for every octave outside, in logarithms
 _MOST_LOG = 100.0  # of seconds over the guess: what a file of absurd numbers says is absurd, and finite
 
+Surfaces = dict[tuple[str, str, str], Surface]  # by kind, precision and way
+
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
@@ -56,12 +58,13 @@ def predict_step(
     optimizer: str = "sgd",
     checkpointed: bool = False,
     network_doubt: float = NETWORK_DOUBT,
+    surfaces: Surfaces | None = None,
 ) -> StepTime:
-    """`network_doubt`: what all of a network's pieces may be off by in common, as a standard deviation of logarithms."""
+    """`network_doubt`: what all of a network's pieces may be off by in common, as a standard deviation of logarithms. `surfaces`: of this device, kept by whoever asks again."""
     work = step_work(network, batch, precision, optimizer, checkpointed)
     counts = Counter(piece for issue in work.issues for piece in issue.pieces)
     pieces = list(counts)
-    means, drawn, ends = _piece_seconds(device, pieces, precision.name)
+    means, drawn, ends = _piece_seconds(device, pieces, precision.name, {} if surfaces is None else surfaces)
     place = {piece: number for number, piece in enumerate(pieces)}
     host = _host_seconds(device.host[precision.name])
     middle = _through(work, place, host, means[:, None], np.ones(1))
@@ -119,7 +122,7 @@ def with_smooth(device: DeviceFile) -> DeviceFile:
 
 
 def _piece_seconds(
-    device: DeviceFile, pieces: Sequence[Piece], precision: str
+    device: DeviceFile, pieces: Sequence[Piece], precision: str, surfaces: Surfaces
 ) -> tuple[Array, Array, dict[str, list[int]]]:
     """Means, draws, and the ends of what was measured, with the pieces that lie beyond each."""
     rng = np.random.default_rng(_SEED)
@@ -127,8 +130,11 @@ def _piece_seconds(
     ends: dict[str, list[int]] = {}
     for kind, way in dict.fromkeys((piece.kind, piece.way) for piece in pieces):
         numbers = [number for number, piece in enumerate(pieces) if (piece.kind, piece.way) == (kind, way)]
-        points, values = measured_points(device, kind, precision, way)
-        surface = Surface.through(points, values, device.smooth[kind, precision, way])
+        key = kind, precision, way
+        if key not in surfaces:
+            surfaces[key] = Surface.through(*measured_points(device, *key), device.smooth[key])
+        surface = surfaces[key]
+        points = surface.points
         asked = features_of([KINDS[kind].features(pieces[number].sizes) for number in numbers])
         sizes = len(KINDS[kind].feature_names)  # what they make together lies no further out than they do
         beyond = _octaves_beyond(asked[:, :sizes], points[:, :sizes])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tierscope.arch.device_parse import load_device
 from tierscope.arch.step_seconds import SLOWEST
-from tierscope.arch.step_time import StepTime, predict_step
+from tierscope.arch.step_time import StepTime, Surfaces, predict_step
 from tierscope.arch.ways import Spent, spent
 from tierscope.papers.architecture_model import AMP, absent, beside, judge, network_of, required
 from tierscope.papers.architecture_printed import NAMES, TITLES, by_network
@@ -65,10 +65,10 @@ def section(measured: MeasuredH200 | MissingMeasurement) -> Section:
 
 
 def h200_steps(measured: MeasuredH200) -> H200Steps:
-    device = load_device(str(measured.folder / "device.yaml"))
+    device, surfaces = load_device(str(measured.folder / "device.yaml")), Surfaces()
     return H200Steps(
         measured,
-        {(name, batch): predict_step(device, network_of(name), batch, AMP) for name, batches in PREDICTED.items() for batch in batches},
+        {(name, batch): predict_step(device, network_of(name), batch, AMP, surfaces=surfaces) for name, batches in PREDICTED.items() for batch in batches},
         device.origin.time[:10],
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from tierscope.arch.network import Network
 from tierscope.arch.networks import NETWORKS, TrainingSet, build_network
 from tierscope.arch.precision import PARAMETER_BYTES, PRECISIONS
 from tierscope.arch.roofline import Device, layer_costs, roofline_seconds
-from tierscope.arch.step_time import predict_step
+from tierscope.arch.step_time import Surfaces, predict_step
 from tierscope.papers.measured_h200 import FOLDER
 from tierscope.papers.measured_similarity import MissingMeasurement
 from tierscope.spec.known import load_system
@@ -79,13 +79,13 @@ def p100_steps() -> Mapping[str, P100Steps] | MissingMeasurement:
     device = load_device(str(path))
     tops = device.ceilings
     measured = Device(tops["fp32"], tops["memory_bandwidth"], tops["bf16"], tops["tf32"])
-    steps = {}
+    steps, surfaces = {}, Surfaces()
     for name in NAMES:
         network = network_of(name)
         costs = layer_costs(network, FP32)
         roofline = roofline_seconds(costs, Device(summitdev().device.fp32, summitdev().device.memory_bandwidth), FP32)
         slower = roofline / roofline_seconds(costs, measured, FP32)
-        small, large = (predict_step(device, network, batch, FP32) for batch in _PREDICTED)
+        small, large = (predict_step(device, network, batch, FP32, surfaces=surfaces) for batch in _PREDICTED)
         low, high = (step.device_seconds * slower for step in (small, large))
         slope = (high - low) / (_PREDICTED[1] - _PREDICTED[0])
         steps[name] = P100Steps(small.host_seconds, roofline, max(0.0, low - slope * _PREDICTED[0]), slope)
