@@ -81,6 +81,15 @@ def test_files_are_unpacked_in_every_epoch_and_that_is_no_storage() -> None:
     assert (fast.waits_for, fast.first_waits_for_unpacking) == ("compute", False)
 
 
+@pytest.mark.parametrize(("decode", "waits", "times"), [(0.252, "unpacking", 1.0), (0.5, "gfs", 2.0)])
+def test_storage_is_compared_with_unpacking_too(decode: float, waits: str, times: float) -> None:
+    """Reads that take hardly longer than unpacking what they bring are not what an epoch waits for."""
+    point = scaled(replace(JOB, compression=Compression(1.0, decode_bandwidth=decode)), ROUND, 1)
+    assert point.others_seconds < 0.25 * point.later_seconds
+    assert (point.waits_for, point.storage_matters) == (waits, waits == "gfs")
+    assert point.later_seconds / point.without_storage_seconds == pytest.approx(times, rel=0.01)
+
+
 def test_what_is_not_known_is_not_decided() -> None:
     point = scaled(JOB, changed(node_memory=None, near=None, network_bandwidth=None), 4)
     assert (point.fits_memory, point.fits_near, point.exchange_seconds, point.server_seconds) == (None,) * 4

@@ -116,7 +116,7 @@ def _rests_on(turn: StorageTurn) -> list[str]:
 
 def _excess(point: Scaled) -> float:
     """How many times as long storage takes as everything else."""
-    return point.later_seconds / point.others_seconds
+    return point.later_seconds / point.without_storage_seconds
 
 
 def _what_bounds(requirements: Requirements) -> Finding:

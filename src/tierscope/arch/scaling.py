@@ -51,6 +51,11 @@ class Scaled:
         return max(self.compute_seconds, self.exchange_seconds or 0.0)
 
     @property
+    def without_storage_seconds(self) -> float:
+        """An epoch, if reads took no time: unpacking would still be there."""
+        return max(self.others_seconds, self.unpack_seconds or 0.0)
+
+    @property
     def source_known(self) -> bool:
         """Whether anything is known of how fast samples of later epochs come."""
         return self.later_from == MEMORY or self.far_seconds is not None or self.near_seconds is not None
@@ -161,9 +166,9 @@ def _settled(point: Scaled, machine: Machine) -> Scaled:
         place, seconds = min(
             places.items(), key=lambda place_seconds: float("inf") if place_seconds[1] is None else place_seconds[1]
         )
-    source = UNPACKING if point.unpack_seconds is not None and point.unpack_seconds >= (seconds or 0.0) else place
     others, reads = point.others_seconds, seconds or 0.0
     busiest = "compute" if point.compute_seconds >= others else "exchange"
+    source = place if reads > HARDLY * point.without_storage_seconds else UNPACKING
     return replace(
         point,
         first_seconds=max(others, point.far_seconds or 0.0),

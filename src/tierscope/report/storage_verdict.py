@@ -166,7 +166,7 @@ def _turned(clause: _Clause, turn: StorageTurn, requirements: Requirements) -> s
 
 def _needed(points: Sequence[Scaled]) -> list[float]:
     """Bytes per second that a node must read so as not to wait for them, on each number of nodes."""
-    return [point.share_bytes / max(point.others_seconds, point.unpack_seconds or 0.0) for point in points]
+    return [point.share_bytes / point.without_storage_seconds for point in points]
 
 
 def _uncertain(turn: StorageTurn) -> str:
@@ -226,7 +226,7 @@ def _why_there(clause: _Clause, requirements: Requirements) -> str:
 
 
 def _excess(point: Scaled) -> float:
-    return point.later_seconds / point.others_seconds
+    return point.later_seconds / point.without_storage_seconds
 
 
 def _factor(times: float) -> str:
