@@ -105,7 +105,9 @@ def test_what_would_be_ignored_is_refused(
 def test_a_folder_without_runs_makes_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "study.yaml").write_text(TINY)
     assert run("train", "--take", tmp_path, "--out", tmp_path / "out") == 2
-    assert one_line(capsys).endswith(f"{tmp_path}: no run has finished yet; repeat --hand-over")
+    assert one_line(capsys).endswith(
+        f"{tmp_path}: holds no finished run of --hand-over; name its directory, or repeat --hand-over"
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -36,7 +36,7 @@ def take_runs(folder: str, out: str) -> Study:
         if os.path.lexists(path := os.path.join(folder, NAME.format(point=point.index, repetition=repetition)))
     }
     if not handed_over:
-        raise UserError(f"{folder}: no run has finished yet; {_AGAIN}")
+        raise UserError(f"{folder}: holds no finished run of --hand-over; name its directory, or repeat --hand-over")
     with open_result(out, study) as store:
         for key, (point, path) in handed_over.items():
             if key in store.finished():
