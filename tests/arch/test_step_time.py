@@ -18,7 +18,7 @@ from tierscope.arch.device_parse import parse_device
 from tierscope.arch.movement import ring_seconds
 from tierscope.arch.networks import NETWORKS, build_network
 from tierscope.arch.precision import PRECISIONS
-from tierscope.arch.smooth import Smooth, SmoothPart, Surface, _Search, fit, left_out
+from tierscope.arch.smooth import MOST_VARIANCE, Smooth, SmoothPart, Surface, _Search, fit, left_out
 from tierscope.arch.step_time import guess_seconds, predict_step
 from tierscope.arch.step_work import step_work
 from tierscope.arch.work_draws import draws
@@ -74,6 +74,13 @@ def test_the_search_goes_downhill() -> None:
     apart = 1e-5 * np.eye(len(place))
     differences = [(search.loss(place + step)[0] - search.loss(place - step)[0]) / 2e-5 for step in apart]
     assert slopes == pytest.approx(differences, abs=1e-6)
+
+
+def test_what_is_fitted_is_no_wider_than_a_file_may_say() -> None:
+    """Seconds over a simple guess that span e**40: the probe's own file would be refused."""
+    points = np.linspace(0, 10, 40)[:, None]
+    smooth = fit(points, 4 * points[:, 0])
+    assert max(smooth.noise, *(part.spread for part in smooth.parts)) <= MOST_VARIANCE
 
 
 def test_a_rough_part_finds_what_a_smooth_one_cannot() -> None:
@@ -201,8 +208,8 @@ def test_a_file_of_one_precision_is_read() -> None:
         ("host:\n", "host:\n  bf16: {}\nhosts:\n", "host: has neither fp32 nor amp"),
         ("work:", "works:", "work is missing"),
         ("kind: device", "kind: [device]", "kind: a list is not device"),
-        (", 1e-06, 1e-06]", ", 1e+18, 1e-06]", "'1e\\+18' is not a number between 1e-12 and 100"),
-        (", 1e-06, 1e-06]", ", 1e-06, 1e+18]", "'1e\\+18' is not a number between 1e-12 and 100"),
+        (", 1e-06, 1e-06]", ", 1e+18, 1e-06]", "'1e\\+18' is not a number between 1e-12 and 25"),
+        (", 1e-06, 1e-06]", ", 1e-06, 1e+18]", "'1e\\+18' is not a number between 1e-12 and 25"),
         ("    mixed: [1,", "    mixed: [1e+18,", "'1e\\+18' is not a number between 0 and 1e\\+06"),
         ("    amp: |\n", "    amp: |\n" + "      1: 1\n" * 3_001, "more than 3,000 sizes"),
     ],

@@ -59,7 +59,9 @@ def test_a_measured_device_predicts_between_its_ends(asked: Asker) -> None:
 def test_a_device_file_of_absurd_steps_is_refused(asked: Asker, tmp_path: Path) -> None:
     """Each of its numbers is one that a file may have."""
     text, absurd = Path(H200).read_text(), tmp_path / "device.yaml"
-    absurd.write_text(re.sub(r"^(  \w+ amp \w+: \[.*, )[^,]+\]$", r"\g<1>100]", text, flags=re.MULTILINE))
+    text = re.sub(r"^(  \w+ amp \w+: \[.*, )[^,]+\]$", r"\g<1>25]", text, flags=re.MULTILINE)
+    sizes = re.compile(r"^(      [^:\n]+: )([^:\n]+)$", re.MULTILINE)
+    absurd.write_text(sizes.sub(lambda line: line[1] + " ".join("1e6" for _ in line[2].split()), text))
     said = asked.refused("--system", "h200-node", "--device-file", str(absurd))
     assert "device.yaml: a step would take up to " in said
 

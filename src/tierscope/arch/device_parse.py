@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tierscope.arch.device_file import FEWEST_ROWS, KIND, SCHEMA_VERSION, AllReduce, DeviceFile, DeviceOrigin, WorkRow
 from tierscope.arch.precision import PRECISIONS
-from tierscope.arch.smooth import PARTS, Smooth, SmoothPart
+from tierscope.arch.smooth import MOST_VARIANCE, PARTS, Smooth, SmoothPart
 from tierscope.arch.work_kinds import KINDS, WorkKind
 from tierscope.errors import UserError
 from tierscope.spec.tree import Node, parse_yaml, read_yaml_text
@@ -20,7 +20,6 @@ _HOST_KINDS = frozenset(
 )
 _MOST_ROWS = 3_000  # a surface through them takes their square in memory
 _MOST_SECONDS = 1e6
-_MOST_VARIANCE = 100.0  # of logarithms of seconds: a factor of e**10 as one deviation is no measurement
 _PARTS = {"2": 1, str(SCHEMA_VERSION): PARTS}  # of a surface, by version of the file
 _FIX = "measure again with 'tierscope probe --accelerator cuda -o FILE'"
 
@@ -111,10 +110,10 @@ def _surface(line: Node, features: int, parts: int) -> Smooth:
 
     def part(first: int) -> SmoothPart:
         *reach, spread = nodes[first : first + features + 1]
-        return SmoothPart(tuple(map(_number, reach)), _number(spread, most=_MOST_VARIANCE))
+        return SmoothPart(tuple(map(_number, reach)), _number(spread, most=MOST_VARIANCE))
 
     rows = range(0, len(nodes) - 1, features + 1)
-    return Smooth(tuple(map(part, rows)), _number(nodes[-1], most=_MOST_VARIANCE))
+    return Smooth(tuple(map(part, rows)), _number(nodes[-1], most=MOST_VARIANCE))
 
 
 def _work(node: Node, precisions: Iterable[str]) -> Mapping[tuple[str, str], tuple[WorkRow, ...]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 PARTS = 2
+MOST_VARIANCE = 25.0  # of logarithms of seconds: a factor of e**5 as one deviation is no measurement
 _FITTED = 900  # points that the reach is chosen on
 _JITTER = 1e-8
 _REACHES = (0.25, 0.25)  # of each part, of what points span, as the search starts; and its share of the variance
@@ -46,7 +47,7 @@ def fit(points: Array, values: Array) -> Smooth:
     """The reaches and variances with the best prediction of points left out, of the first several hundred: quasi-Newton steps (BFGS) in their logarithms."""
     points, values = points[:_FITTED], values[:_FITTED]
     variance = max(float(np.var(values)), 1e-6)
-    search = _Search(points, (values - np.mean(values)) / math.sqrt(variance))
+    search = _Search(points, (values - np.mean(values)) / math.sqrt(variance), MOST_VARIANCE / variance)
     chosen = _lowest(search, search.start)
     parts, noise = search.read(chosen)
     return Smooth(tuple(SmoothPart(part.reach, part.spread * variance) for part in parts), noise * variance)
@@ -114,7 +115,7 @@ def _solved(points: Array, values: Array, smooth: Smooth) -> tuple[Array, Array]
 class _Search:
     """Settings are logarithms: of each part's reaches and spread, one part after the other, and of the noise."""
 
-    def __init__(self, points: Array, values: Array) -> None:
+    def __init__(self, points: Array, values: Array, most: float = _MOST) -> None:
         self._points, self._values = points, values
         span = np.log(np.maximum(points.max(0) - points.min(0), 1.0))
         starts = [[*(span + math.log(_REACHES[part])), math.log(_SHARES[part])] for part in range(PARTS)]
@@ -122,7 +123,7 @@ class _Search:
         variances = np.zeros(len(self.start), dtype=bool)
         variances[span.size :: span.size + 1] = variances[-1] = True
         self.low = np.where(variances, math.log(_LEAST), self.start + math.log(_NARROWEST))
-        self.high = np.where(variances, math.log(_MOST), self.start + math.log(_WIDEST))
+        self.high = np.where(variances, math.log(min(most, _MOST)), self.start + math.log(_WIDEST))
 
     def read(self, settings: Array) -> tuple[tuple[SmoothPart, ...], float]:
         by_part = np.exp(settings[:-1]).reshape(PARTS, -1)
