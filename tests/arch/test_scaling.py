@@ -87,7 +87,7 @@ def test_storage_is_compared_with_unpacking_too(decode: float, waits: str, times
     point = scaled(replace(JOB, compression=Compression(1.0, decode_bandwidth=decode)), ROUND, 1)
     assert point.others_seconds < 0.25 * point.later_seconds
     assert (point.waits_for, point.storage_matters) == (waits, waits == "gfs")
-    assert point.later_seconds / point.without_storage_seconds == pytest.approx(times, rel=0.01)
+    assert point.storage_times == pytest.approx(times, rel=0.01)
 
 
 def test_what_is_not_known_is_not_decided() -> None:

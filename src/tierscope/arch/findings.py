@@ -87,13 +87,13 @@ def _about_storage(requirements: Requirements) -> Iterator[Finding]:
             places = list(dict.fromkeys(point.later_from for point in points))
             yield Finding("storage_staged", {"where": where, "places": places, "tier": far, "times": times})
     elif waiting:
-        worst = max(waiting, key=_excess)
+        worst = max(waiting, key=lambda point: point.storage_times)
         compression = [] if requirements.wish.compression.ratio != 1 else ["compression (--compression)"]
         evidence = {
             "where": stretches(points, verdicts),
             "tier": worst.waits_for,
             "nodes": worst.nodes,
-            "times": _excess(worst),
+            "times": worst.storage_times,
             "untried": ["a nearer tier", *compression, "more memory per node"],
         }
         yield Finding("storage_limits", evidence)
@@ -112,11 +112,6 @@ def _about_storage(requirements: Requirements) -> Iterator[Finding]:
 
 def _rests_on(turn: StorageTurn) -> list[str]:
     return [figure.path for figure in turn.figures] or [f"several figures of {' and '.join(turn.tiers)}"]
-
-
-def _excess(point: Scaled) -> float:
-    """How many times as long storage takes as everything else."""
-    return point.later_seconds / point.without_storage_seconds
 
 
 def _what_bounds(requirements: Requirements) -> Finding:

@@ -56,6 +56,11 @@ class Scaled:
         return max(self.others_seconds, self.unpack_seconds or 0.0)
 
     @property
+    def storage_times(self) -> float:
+        """How many times as long a later epoch takes with storage as everything else takes."""
+        return self.later_seconds / self.without_storage_seconds
+
+    @property
     def source_known(self) -> bool:
         """Whether anything is known of how fast samples of later epochs come."""
         return self.later_from == MEMORY or self.far_seconds is not None or self.near_seconds is not None

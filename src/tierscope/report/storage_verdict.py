@@ -131,13 +131,13 @@ def _said(clause: _Clause, requirements: Requirements) -> str:
     step, described = requirements.step, "" if requirements.storage is None else "going by the system's file, "
     return (
         f"unclear {clause.where}: {described}with the shortest step that may be ({about_seconds(step.low)}) an epoch waits for "
-        f"{clause.place}{_why_there(clause, requirements)}, up to {_factor(max(map(_excess, clause.fast)))} × as long as everything else takes; "
+        f"{clause.place}{_why_there(clause, requirements)}, up to {_factor(_most_times(clause.fast))} × as long as everything else takes; "
         f"with the longest ({about_seconds(step.high)}) compute hides the reads{_instead(clause, requirements)}"
     )
 
 
 def _yes(clause: _Clause, requirements: Requirements) -> str:
-    times = span(max(map(_excess, clause.slow)), max(map(_excess, clause.fast)), _factor)
+    times = span(_most_times(clause.slow), _most_times(clause.fast), _factor)
     return f"an epoch waits for {clause.place}{_why_there(clause, requirements)}, {times} × as long as everything else takes{_instead(clause, requirements)}"
 
 
@@ -157,7 +157,7 @@ def _turned(clause: _Clause, turn: StorageTurn, requirements: Requirements) -> s
     if not all(point.source_known for point in clause.slowest):
         return f"{answer}; at the slow end, files fit on no tier but {requirements.machine.far.name}, and the system does not say how fast that is"
     with_step = "" if exact else f" with the shortest step that may be ({about_seconds(step.low)})"
-    times = _factor(max(map(_excess, clause.slowest)))
+    times = _factor(_most_times(clause.slowest))
     return (
         f"{answer}; where a node reads less than {about_bandwidth(min(_needed(clause.fast)))}, "
         f"storage matters{with_step}: an epoch takes up to {times} × as long as everything else"
@@ -225,8 +225,8 @@ def _why_there(clause: _Clause, requirements: Requirements) -> str:
     return f" ({near.name} is not counted on: its capacity or rate is unknown)" if clause.points[-1].near_seconds is None else ""  # fmt: skip
 
 
-def _excess(point: Scaled) -> float:
-    return point.later_seconds / point.without_storage_seconds
+def _most_times(points: Sequence[Scaled]) -> float:
+    return max(point.storage_times for point in points)
 
 
 def _factor(times: float) -> str:
